@@ -1,0 +1,63 @@
+# Each target does all of its own set-up, in .venv, from hash-locked requirements.
+#   make serve   set up and run the service on SQLite
+#   make test    set up, lint and test
+
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do command -v $$p && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+SERVE_FLAGS ?=
+
+.DEFAULT_GOAL := help
+
+help:  ## this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+serve: $(VENV)/.serve  ## set up and run the service; HOST, PORT and STEPCAST_… variables are honoured
+	@$(BIN)/stepcast serve $(if $(HOST),--host $(HOST)) $(if $(PORT),--port $(PORT)) $(SERVE_FLAGS)
+
+test: lint  ## set up, lint and run every test
+	@$(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+lint: $(VENV)/.dev  ## ruff, mypy and the import contracts
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: $(VENV)/.dev  ## let ruff rewrite
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(VENV)/.dev  ## print the table of docs/performance.md
+	@$(BIN)/python -m benchmarks.http $(BENCH_FLAGS)
+
+calibrate: $(VENV)/.dev  ## fit the collective constants again
+	@$(BIN)/python -m validation.fit_collectives
+
+lock:  ## resolve the requirements again (needs uv)
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --upgrade pyproject.toml -o requirements.txt
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --upgrade -c requirements.txt --extra dev pyproject.toml -o requirements-dev.txt
+	printf 'hatchling\neditables\n' | uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header -c requirements-dev.txt - -o requirements-build.txt
+
+clean:  ## remove what make made
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+
+$(VENV)/.venv:
+	@test -n "$(PYTHON)" || { echo "no python3 found: Stepcast needs Python 3.11 or newer"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(f"{sys.executable} is Python {sys.version.split()[0]}: Stepcast needs 3.11 or newer, set PYTHON=" if sys.version_info < (3, 11) else 0)'
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.serve: $(VENV)/.venv requirements.txt requirements-build.txt pyproject.toml
+	@echo "setting up $(VENV) …"
+	@$(PIP) --require-hashes -r requirements-build.txt -r requirements.txt
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.serve requirements-dev.txt
+	@echo "adding what the tests need …"
+	@$(PIP) --require-hashes -r requirements-dev.txt
+	@touch $@
+
+.PHONY: help serve test lint format bench calibrate lock clean

@@ -1,0 +1,266 @@
+"""Calibrations: constants fitted on published measurements, read from hardware_catalog/calibrations.
+
+Each file says what it was fitted on and by which command. A calibration applies to a GPU architecture on a
+network; where none applies, `collectives-unmeasured` stands in and the estimate says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import yaml
+
+from service.catalog.quantities import parse_quantity
+from service.core.collectives.cost import Algorithm, Protocol
+from service.core.collectives.path import (
+    CollectivePath,
+    DirectConstants,
+    LowLatencyConstants,
+    NcclTuning,
+    NvlsConstants,
+    SimpleRingConstants,
+)
+from service.core.hardware import ScaleUp, System, Topology, usable_bandwidth
+from service.errors import CatalogDefect
+
+_PATHS_KEPT = 4096  # what callers ask for repeats; inline systems must not grow memory
+_UNMEASURED = "collectives-unmeasured"
+_GENERATION_OF = {"blackwell-ultra": "blackwell", "rubin": "blackwell", "ada": "ampere"}
+
+
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """How far predictions of one band of sizes were from the measurements.
+
+    Parameters
+    ----------
+    up_to_bytes : float
+        Upper end of the band; infinity for the last. [B]
+    low_ratio, high_ratio : float
+        Measured over predicted: the ends that hold the stated share of the rows. [-]
+    """
+
+    up_to_bytes: float
+    low_ratio: float
+    high_ratio: float
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """One file: constants, where they apply, and how well they fit.
+
+    Parameters
+    ----------
+    measured : frozenset[tuple[str, str, int]]
+        (accelerator, collective, GPUs) that the residuals were taken on.
+    measured_up_to_bytes : float
+        Largest size among them. [B]
+    """
+
+    id: str
+    architectures: frozenset[str]
+    networks: frozenset[str]
+    constants: Mapping[str, Mapping[str, Any]]
+    residuals: tuple[Residual, ...]
+    measured: frozenset[tuple[str, str, int]]
+    measured_up_to_bytes: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrations:
+    """All of them, and NCCL's tuner constants."""
+
+    collectives: tuple[Calibration, ...]
+    unmeasured: Calibration
+    nccl_tuning: Mapping[str, Any]
+    _paths: dict[tuple[str, ScaleUp, int], CollectivePath] = field(default_factory=dict, repr=False, compare=False)
+
+    def for_system(self, system: System) -> Calibration:
+        """Return the calibration of a system's accelerator and scale-up network, or the stand-in."""
+        for calibration in self.collectives:
+            if (
+                system.accelerator.architecture in calibration.architectures
+                and system.scale_up.network in calibration.networks
+                and system.scale_up.topology in (Topology.SWITCH, Topology.BRIDGE)
+            ):
+                return calibration
+        return self.unmeasured
+
+    def collective_path(self, system: System, num_ranks: int) -> CollectivePath:
+        """Return a system's scale-up domain as the collective formulas see it.
+
+        Parameters
+        ----------
+        system : System
+            The hardware.
+        num_ranks : int
+            n; a mesh pair has its share of the links only. [-]
+        """
+        key = (system.accelerator.architecture, system.scale_up, num_ranks)
+        if key not in self._paths:
+            if len(self._paths) >= _PATHS_KEPT:
+                self._paths.clear()
+            self._paths[key] = self._build_path(system, num_ranks)
+        return self._paths[key]
+
+    def _build_path(self, system: System, num_ranks: int) -> CollectivePath:
+        constants = self.for_system(system).constants
+        link = usable_bandwidth(system.scale_up, num_ranks)
+        architecture = system.accelerator.architecture
+        generations = self.nccl_tuning["generations"]
+        generation = generations.get(_GENERATION_OF.get(architecture, architecture), generations["ampere"])
+        ll = _low_latency(constants["ll"], link)
+        nvls = None
+        if system.scale_up.in_switch_reduction and "nvls_channels" in generation and constants.get("nvls"):
+            nvls = _nvls(constants["nvls"], generation, ll.launch_seconds, link)
+        return CollectivePath(
+            bandwidth_bytes_per_second=link,
+            max_channels=generation["max_channels"],
+            ll=ll,
+            ll128=_low_latency(constants["ll128"], link),
+            simple=SimpleRingConstants(**constants["simple"]),
+            direct=DirectConstants(**constants["direct"]),
+            nvls=nvls,
+            tuning=_tuning(self.nccl_tuning, generation, link, system.scale_up.topology),
+        )
+
+
+def load_calibrations(folder: Path) -> Calibrations:
+    """Read every calibration of a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        hardware_catalog/calibrations.
+
+    Raises
+    ------
+    CatalogDefect
+        If a file does not hold together; names the file and the key.
+    """
+    collectives: list[Calibration] = []
+    unmeasured = tuning = None
+    for path in sorted(folder.glob("*.yaml")):
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        try:
+            if document["kind"] == "nccl-tuning":
+                tuning = _si(document)
+            elif document["id"] == _UNMEASURED:
+                unmeasured = _calibration(document)
+            else:
+                collectives.append(_calibration(document))
+        except (KeyError, TypeError, ValueError) as defect:
+            raise CatalogDefect(path.name, str(defect), "missing or not a value with its unit") from defect
+    if unmeasured is None or tuning is None:
+        raise CatalogDefect(str(folder.name), _UNMEASURED, "the stand-in or the NCCL tuning is missing")
+    return Calibrations(tuple(collectives), unmeasured, MappingProxyType(tuning))
+
+
+_DIMENSIONS = {"us": "seconds", "GB/s": "bytes_per_second", "B": "bytes", "KiB": "bytes", "MiB": "bytes"}
+_FIELDS = {"seconds": "_seconds", "bytes_per_second": "_bytes_per_second", "bytes": "_bytes"}
+
+
+def _si(value: Any) -> Any:
+    """Turn every "6.6 us" of a document into seconds, every "141 GB/s" into bytes/s; other values stay."""
+    if isinstance(value, Mapping):
+        return {key: _si(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_si(entry) for entry in value]
+    if isinstance(value, str) and value.rpartition(" ")[2] in _DIMENSIONS and value[:1].isdigit():
+        return parse_quantity(value, _DIMENSIONS[value.rpartition(" ")[2]])
+    return value
+
+
+def named_constants(constants: Mapping[str, Any]) -> dict[str, float]:
+    """Give each constant the field name of the core: its YAML name and the unit of its value.
+
+    Parameters
+    ----------
+    constants : Mapping[str, Any]
+        As a calibration file has them: ``{"launch": "4.81 us", "crowding_ratio": 0.276}``.
+    """
+    named = {}
+    for key, value in constants.items():
+        unit = value.rpartition(" ")[2] if isinstance(value, str) else ""
+        suffix = _FIELDS[_DIMENSIONS[unit]] if unit in _DIMENSIONS else ""
+        named[f"{key}{suffix}"] = _si(value)
+    return named
+
+
+def _calibration(document: Mapping[str, Any]) -> Calibration:
+    residuals = document["residuals"]
+    if isinstance(residuals, Mapping):
+        bands = (Residual(float("inf"), residuals["low_ratio"], residuals["high_ratio"], 0),)
+    else:
+        bands = tuple(
+            Residual(
+                _si(band["up_to"]) if "up_to" in band else float("inf"),
+                band["low_ratio"],
+                band["high_ratio"],
+                band["rows"],
+            )
+            for band in residuals
+        )
+    return Calibration(
+        id=document["id"],
+        architectures=frozenset(document["applies_to"]["architectures"]),
+        networks=frozenset(document["applies_to"]["networks"]),
+        constants=MappingProxyType({name: named_constants(values) for name, values in document["constants"].items()}),
+        residuals=bands,
+        measured=frozenset(
+            (accelerator, collective, gpus)
+            for accelerator, by_collective in document.get("measured", {}).items()
+            for collective, counts in by_collective.items()
+            for gpus in counts
+        ),
+        measured_up_to_bytes=_si(document.get("measured_up_to", "0 B")),
+        source=f"hardware_catalog/calibrations/{document['id']}.yaml",
+    )
+
+
+def _low_latency(constants: Mapping[str, float], link: float) -> LowLatencyConstants:
+    values = dict(constants)
+    if "bandwidth_ratio" in values:
+        values["bandwidth_bytes_per_second"] = values.pop("bandwidth_ratio") * link
+    return LowLatencyConstants(**values)
+
+
+def _nvls(
+    constants: Mapping[str, float], generation: Mapping[str, Any], launch_seconds: float, link: float
+) -> NvlsConstants:
+    return NvlsConstants(
+        channels=generation["nvls_channels"],
+        head_speeds_bytes_per_second=tuple(generation["nvls_head_speeds"]),
+        launch_seconds=launch_seconds,
+        round_seconds=constants["round_seconds"],
+        round_bandwidth_bytes_per_second=constants["round_bandwidth_ratio"] * link,
+        link_ratio=constants["link_ratio"],
+    )
+
+
+def _tuning(document: Mapping[str, Any], generation: Mapping[str, Any], link: float, topology: Topology) -> NcclTuning:
+    hops = document["hop_latency"]["pcie" if topology is Topology.PCIE else "nvlink"]
+    return NcclTuning(
+        base_seconds=_by_way(document["base_latency"]),
+        hop_seconds=_by_way(hops),
+        link_bytes_per_second=generation["link_ratio"] * link,
+        ll_bytes_per_second=generation["ll_bandwidth"],
+        ll128_ratio=document["ll128_ratio"],
+        ll128_bytes_per_second=generation["ll128_bandwidth"],
+        tree_ratio=document["tree_ratio"],
+        nvls_efficiency_ratio=generation.get("nvls_efficiency_ratio", 0.0),
+    )
+
+
+def _by_way(table: Mapping[str, Mapping[str, float]]) -> dict[tuple[Algorithm, Protocol], float]:
+    return {
+        (Algorithm(algorithm), Protocol(protocol)): seconds
+        for algorithm, by_protocol in table.items()
+        for protocol, seconds in by_protocol.items()
+    }

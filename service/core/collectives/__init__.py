@@ -1,0 +1,1 @@
+"""Collectives: one algorithm a file, a table of them, and how NCCL chooses."""

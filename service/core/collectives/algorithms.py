@@ -1,0 +1,129 @@
+"""The table of algorithms; every way of doing a collective, timed; and the one that NCCL takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from service.core.collectives import direct, in_network, ring, tree
+from service.core.collectives.cost import Algorithm, Collective, CollectiveCost, Protocol
+from service.core.collectives.nccl_selection import tuner_seconds
+from service.core.collectives.path import CollectivePath
+from service.core.numerics import Dtype
+
+CostFunction = Callable[[Collective, Protocol, int, float, CollectivePath], CollectiveCost]
+
+
+@dataclass(frozen=True, slots=True)
+class AlgorithmEntry:
+    """One row of the table: what an algorithm can do, in which protocols."""
+
+    costs: Mapping[Collective, CostFunction]
+    protocols: tuple[Protocol, ...]
+
+
+ALGORITHMS: Mapping[Algorithm, AlgorithmEntry] = MappingProxyType(
+    {
+        Algorithm.RING: AlgorithmEntry(ring.COSTS, ring.PROTOCOLS),
+        Algorithm.TREE: AlgorithmEntry(tree.COSTS, tree.PROTOCOLS),
+        Algorithm.NVLS: AlgorithmEntry(in_network.COSTS, in_network.PROTOCOLS),
+        Algorithm.DIRECT: AlgorithmEntry(direct.COSTS, direct.PROTOCOLS),
+    }
+)
+
+_ADDED_IN_SWITCH = frozenset({Dtype.FP32, Dtype.FP16, Dtype.BF16})
+_NEEDS_SEVERAL_DOMAINS = MappingProxyType(
+    {
+        Algorithm.NVLS_TREE: "joins several domains; this group is in one",
+        Algorithm.COLLNET: "adds in the switches of the network between nodes; this group is in one domain",
+        Algorithm.PAT: "is for one rank a node; this group shares a domain",
+        Algorithm.HIERARCHICAL: "splits a group over several domains; this group is in one",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One way of doing a collective.
+
+    Parameters
+    ----------
+    cost : CollectiveCost or None
+        None: not available, and `why_not` says why.
+    tuner_seconds : float or None
+        What NCCL's own model believes, by which it chooses. [s]
+    """
+
+    algorithm: Algorithm
+    protocol: Protocol
+    cost: CollectiveCost | None
+    tuner_seconds: float | None
+    why_not: str | None = None
+
+
+def candidates(
+    collective: Collective, dtype: Dtype, num_ranks: int, size_bytes: float, path: CollectivePath
+) -> tuple[Candidate, ...]:
+    """Return every way of doing a collective inside one domain, timed, or why it is not available.
+
+    Parameters
+    ----------
+    collective : Collective
+        The operation.
+    dtype : Dtype
+        Decides what the switch can add.
+    num_ranks : int
+        n > 1. [-]
+    size_bytes : float
+        S. [B]
+    path : CollectivePath
+        The domain.
+
+    Source
+    ------
+    Availability: NVIDIA/nccl 5067397c, src/graph/tuning.cc and ncclNvlsSupported.
+    """
+    found = []
+    for algorithm, entry in ALGORITHMS.items():
+        cost_function = entry.costs.get(collective)
+        for protocol in entry.protocols:
+            why_not = _why_not(algorithm, collective, dtype, path)
+            if why_not is None and cost_function is not None:
+                cost = cost_function(collective, protocol, num_ranks, size_bytes, path)
+                believed = tuner_seconds(collective, algorithm, protocol, num_ranks, size_bytes, path)
+                found.append(Candidate(algorithm, protocol, cost, believed))
+            else:
+                found.append(Candidate(algorithm, protocol, None, None, why_not))
+    for algorithm, reason in _NEEDS_SEVERAL_DOMAINS.items():
+        found.append(Candidate(algorithm, Protocol.SIMPLE, None, None, f"{algorithm} {reason}"))
+    return tuple(found)
+
+
+def chosen(ways: tuple[Candidate, ...]) -> Candidate:
+    """Return the way that NCCL takes: the available one that its tuner believes fastest.
+
+    Parameters
+    ----------
+    ways : tuple[Candidate, ...]
+        From `candidates`, perhaps narrowed by NCCL_ALGO or NCCL_PROTO; at least one is available.
+
+    Source
+    ------
+    NVIDIA/nccl 5067397c, src/enqueue.cc, topoGetAlgoInfo: the smallest time wins.
+    """
+    return min((w for w in ways if w.cost is not None), key=lambda w: (w.tuner_seconds or 0.0, w.algorithm))
+
+
+def _why_not(algorithm: Algorithm, collective: Collective, dtype: Dtype, path: CollectivePath) -> str | None:
+    if collective not in ALGORITHMS[algorithm].costs:
+        if algorithm is Algorithm.NVLS and collective in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER):
+            return f"NCCL keeps {collective} on the ring unless its buffers are registered"
+        able = " and ".join(sorted(ALGORITHMS[algorithm].costs))
+        return f"NCCL has {algorithm} for {able}, not for {collective}"
+    if algorithm is Algorithm.NVLS:
+        if path.nvls is None:
+            return "this domain has no switch that can add (NVLink SHARP)"
+        if dtype not in _ADDED_IN_SWITCH:
+            return f"the switch does not add {dtype}; it adds {', '.join(sorted(_ADDED_IN_SWITCH))}"
+    return None

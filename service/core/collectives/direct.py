@@ -1,0 +1,54 @@
+"""Direct: every rank talks to every peer at once. NCCL's all-to-all and send/recv are made of it."""
+
+from __future__ import annotations
+
+from service.core.collectives.cost import FREE, Collective, CollectiveCost, Protocol, smooth_maximum
+from service.core.collectives.path import CollectivePath
+
+
+def direct(
+    collective: Collective, protocol: Protocol, num_ranks: int, size_bytes: float, path: CollectivePath
+) -> CollectiveCost:
+    r"""Return what a grouped point-to-point exchange costs.
+
+    .. math:: t = \left(\min(a + m/B_{LL}, a')^p + \left(\frac{(k) m}{\eta B} + \frac{m}{C}\right)^p\right)^{1/p}
+
+    with m the chunk for one peer and k the peers: all-to-all has m = S/n and k = n-1, send/recv m = S and k = 1.
+
+    Parameters
+    ----------
+    collective : Collective
+        all_to_all or send_recv.
+    protocol : Protocol
+        Simple. NCCL falls to LL by itself for small chunks, which is in the law.
+    num_ranks : int
+        n; 1 is free. [-]
+    size_bytes : float
+        S: all that one rank sends, its own chunk included (all-to-all). [B]
+    path : CollectivePath
+        a, B_LL, a', eta, C, p.
+
+    Source
+    ------
+    NVIDIA/nccl 5067397c, src/enqueue.cc (p2p channels, NCCL_P2P_LL_THRESHOLD).
+    Constants: hardware_catalog/calibrations.
+    """
+    if num_ranks == 1:
+        return FREE
+    to_all = collective is Collective.ALL_TO_ALL
+    chunk_bytes = size_bytes / num_ranks if to_all else size_bytes
+    peers = num_ranks - 1 if to_all else 1
+    constants = path.direct
+    latency = min(
+        constants.launch_seconds + chunk_bytes / constants.low_latency_bytes_per_second,
+        constants.simple_launch_seconds,
+    )
+    own_copy = chunk_bytes / constants.copy_bytes_per_second if to_all else 0.0
+    wire_bytes = peers * chunk_bytes
+    bandwidth = wire_bytes / (constants.link_ratio * path.bandwidth_bytes_per_second)
+    total = smooth_maximum(latency, bandwidth + own_copy, constants.sharpness)
+    return CollectiveCost(total - bandwidth, bandwidth, wire_bytes, 1)
+
+
+COSTS = {Collective.ALL_TO_ALL: direct, Collective.SEND_RECV: direct}
+PROTOCOLS = (Protocol.SIMPLE,)

@@ -1,0 +1,166 @@
+"""What a collective runs on: the link one GPU has inside its domain, and the constants measured on its like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from service.core.collectives.cost import Algorithm, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class LowLatencyConstants:
+    """Ring with flags beside the data (LL, LL128).
+
+    Parameters
+    ----------
+    launch_seconds : float
+        Kernel launch and the first and last touch. [s]
+    hop_seconds : float
+        One dependent hop over the link. [s]
+    crowding_ratio : float
+        How much longer the hops take when all channels run than when one does. [-]
+    bandwidth_bytes_per_second : float
+        busbw that the protocol reaches; bound by the SMs, not by the link. [B/s]
+    line_bytes : float
+        What all threads of a channel move at once: a step's first line is in the hop. [B]
+    """
+
+    launch_seconds: float
+    hop_seconds: float
+    crowding_ratio: float
+    bandwidth_bytes_per_second: float
+    line_bytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class SimpleRingConstants:
+    """Ring with fences (Simple).
+
+    Parameters
+    ----------
+    launch_seconds : float
+        Kernel launch and the first and last touch. [s]
+    step_seconds : float
+        Added to each step's transfer when the pipe is full. [s]
+    handshake_seconds : float
+        Fence, flag and wake-up of the neighbour: what half a step cannot hide when chunks are small. [s]
+    link_ratio : float
+        Share of the link's per-direction rate that payload reaches. [-]
+    copy_bytes_per_second : float
+        The one local copy that no step hides (input to output, or the last reduction). [B/s]
+    """
+
+    launch_seconds: float
+    step_seconds: float
+    handshake_seconds: float
+    link_ratio: float
+    copy_bytes_per_second: float
+
+
+@dataclass(frozen=True, slots=True)
+class NvlsConstants:
+    """In-switch reduction (NVLS).
+
+    Parameters
+    ----------
+    channels : int
+        Channels that NCCL gives it. [-]
+    head_speeds_bytes_per_second : tuple[float, ...]
+        Rates that NCCL's topology search tries for one head, falling. [B/s]
+    launch_seconds : float
+        Kernel launch and the first and last touch. [s]
+    round_seconds : float
+        Fixed cost of one round: every channel and head moves one chunk. [s]
+    round_bandwidth_bytes_per_second : float
+        Rate at which a round moves its bytes (each GPU both ways through the switch). [B/s]
+    link_ratio : float
+        Share of the per-direction rate that the switch sustains on the largest buffers. [-]
+    """
+
+    channels: int
+    head_speeds_bytes_per_second: tuple[float, ...]
+    launch_seconds: float
+    round_seconds: float
+    round_bandwidth_bytes_per_second: float
+    link_ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class DirectConstants:
+    """Point to point with every peer at once (all-to-all, send/recv).
+
+    Parameters
+    ----------
+    launch_seconds : float
+        Smallest messages. [s]
+    low_latency_bytes_per_second : float
+        Rate of the LL path to one peer, which small chunks take. [B/s]
+    simple_launch_seconds : float
+        What the Simple path costs however small; caps the LL path. [s]
+    link_ratio : float
+        Share of the per-direction rate with all peers busy. [-]
+    copy_bytes_per_second : float
+        The chunk a rank keeps for itself, copied locally. [B/s]
+    sharpness : float
+        p of the smooth maximum. [-]
+    """
+
+    launch_seconds: float
+    low_latency_bytes_per_second: float
+    simple_launch_seconds: float
+    link_ratio: float
+    copy_bytes_per_second: float
+    sharpness: float
+
+
+@dataclass(frozen=True, slots=True)
+class NcclTuning:
+    """NCCL's own cost-model constants for one GPU generation inside one domain: they choose, they do not time.
+
+    Parameters
+    ----------
+    base_seconds, hop_seconds : Mapping[tuple[Algorithm, Protocol], float]
+        Latency terms of ring and tree; the hop of NVLS is all its latency. [s]
+    link_bytes_per_second : float
+        What the tuner believes one GPU's links carry, one direction. [B/s]
+    ll_bytes_per_second, ll128_ratio, ll128_bytes_per_second : float
+        Caps of LL and LL128. [B/s, -, B/s]
+    tree_ratio : float
+        Share of the link rate that a tree is believed to reach. [-]
+    nvls_efficiency_ratio : float
+        0 where there is none. [-]
+    """
+
+    base_seconds: Mapping[tuple[Algorithm, Protocol], float]
+    hop_seconds: Mapping[tuple[Algorithm, Protocol], float]
+    link_bytes_per_second: float
+    ll_bytes_per_second: float
+    ll128_ratio: float
+    ll128_bytes_per_second: float
+    tree_ratio: float
+    nvls_efficiency_ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class CollectivePath:
+    """One scale-up domain as the formulas see it.
+
+    Parameters
+    ----------
+    bandwidth_bytes_per_second : float
+        Per GPU, one direction, as far as the group's size lets it be used (a mesh pair has its share only). [B/s]
+    max_channels : int
+        CTAs a collective may use. [-]
+    nvls : NvlsConstants or None
+        None: the switch cannot add, or there is none.
+    """
+
+    bandwidth_bytes_per_second: float
+    max_channels: int
+    ll: LowLatencyConstants
+    ll128: LowLatencyConstants
+    simple: SimpleRingConstants
+    direct: DirectConstants
+    nvls: NvlsConstants | None
+    tuning: NcclTuning

@@ -1,0 +1,1 @@
+"""The transformer: its shape, and what follows from it."""

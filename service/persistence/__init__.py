@@ -1,0 +1,1 @@
+"""The side door: keeps scenarios, custom catalogue entries and tokens, on SQLite or Postgres."""

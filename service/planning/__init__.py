@@ -1,0 +1,1 @@
+"""A question, its answer, and the function between. No Flask, no SQL."""

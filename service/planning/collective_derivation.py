@@ -1,0 +1,120 @@
+"""The working of a collective estimate, line by line: what a reader with a pencil would write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from service.core.collectives.bandwidth import SIZE_MEANS, busbw_factor
+from service.core.collectives.cost import Algorithm, Collective, CollectiveCost, Protocol
+from service.core.hardware import System
+from service.core.numerics import Dtype
+from service.planning.estimates import DerivationLine
+
+_NCCL_TESTS = "NVIDIA/nccl-tests, doc/PERFORMANCE.md"
+_NCCL_TUNER = "NVIDIA/nccl 5067397c, src/graph/tuning.cc"
+
+
+def buffer_lines(
+    collective: Collective, size_bytes: int, model_id: str | None, parameters: int | None, dtype: Dtype
+) -> Iterator[DerivationLine]:
+    """Yield where the bytes come from: a model's gradients, or the size asked for."""
+    if parameters is not None:
+        yield DerivationLine(
+            "P", f"parameters of {model_id}", "sum over the architecture", parameters, "1", "model_catalog"
+        )
+        yield DerivationLine("d", f"bytes of one {dtype} element", str(dtype), dtype.size_bytes, "B", "definition")
+        yield DerivationLine(
+            "S", "buffer: one gradient for each parameter", f"P × d = {parameters} × {dtype.size_bytes}", size_bytes,
+            "B", "definition",
+        )  # fmt: skip
+    else:
+        yield DerivationLine("S", SIZE_MEANS[collective], "asked for", size_bytes, "B", _NCCL_TESTS)
+
+
+def ideal_lines(
+    collective: Collective, num_ranks: int, size_bytes: int, system: System, link: float
+) -> Iterator[DerivationLine]:
+    """Yield the textbook bound, at the rate one direction has and at the headline that sums both."""
+    n = num_ranks
+    factor = busbw_factor(collective, n)
+    expression = {
+        Collective.ALL_REDUCE: f"2 × ({n} − 1) / {n}",
+        Collective.ALL_GATHER: f"({n} − 1) / {n}",
+        Collective.REDUCE_SCATTER: f"({n} − 1) / {n}",
+        Collective.ALL_TO_ALL: f"({n} − 1) / {n}",
+    }.get(collective, "1")
+    headline = 2 * link
+    wire = factor * size_bytes
+    yield DerivationLine("n", "GPUs in the group", f"all in one {_domain(system)}", n, "1", "asked for")
+    yield DerivationLine("f", "bytes on the wire per byte of buffer", expression, factor, "1", _NCCL_TESTS)
+    yield DerivationLine("W", "what each GPU sends, one direction", "f × S", wire, "B", _NCCL_TESTS)
+    yield DerivationLine(
+        "B_headline", f"the vendor's figure for {system.scale_up.network}: both directions summed", "2 × B", headline,
+        "B/s", "hardware_catalog/networks",
+    )  # fmt: skip
+    yield DerivationLine(
+        "t_headline", "not reachable: each GPU sends W and receives W, and each direction has only half of B_headline",
+        "W / B_headline", wire / headline, "s", "arithmetic",
+    )  # fmt: skip
+    yield DerivationLine(
+        "B", "the links of one GPU, one direction", "B_headline / 2", link, "B/s", "hardware_catalog/networks"
+    )
+    yield DerivationLine(
+        "t_ideal", "the ring formula at the rate of one direction", "W / B", wire / link, "s", _NCCL_TESTS
+    )
+
+
+def choice_lines(
+    algorithm: Algorithm, protocol: Protocol, cost: CollectiveCost, num_ranks: int, size_bytes: int, asked: bool,
+    source: str,
+) -> Iterator[DerivationLine]:  # fmt: skip
+    """Yield what NCCL really does and what that takes."""
+    why = "asked for" if asked else "NCCL's tuner finds it fastest"
+    yield DerivationLine("way", _STORY[algorithm], why, f"{algorithm}/{protocol}", "", _NCCL_TUNER)
+    expression = "S × (1 + 1/n)" if algorithm is Algorithm.NVLS else "W" if algorithm is not Algorithm.TREE else "2 × S"
+    yield DerivationLine("W_way", "what each GPU sends this way", expression, cost.bytes_on_wire_per_gpu, "B", source)
+    if cost.bandwidth_seconds > 0:
+        rate = cost.bytes_on_wire_per_gpu / cost.bandwidth_seconds
+        yield DerivationLine(
+            "B_way", "payload rate that this way reaches, one direction", "fitted", rate, "B/s", source
+        )
+    yield DerivationLine("t_bandwidth", "bytes over that rate", "W_way / B_way", cost.bandwidth_seconds, "s", source)
+    yield DerivationLine(
+        "t_latency", "launch, hops, handshakes and filling the pipe", f"{cost.steps} dependent steps",
+        cost.latency_seconds, "s", source,
+    )  # fmt: skip
+    yield DerivationLine("t", "the collective", "t_bandwidth + t_latency", cost.seconds, "s", source)
+    yield DerivationLine("algbw", "buffer over time", "S / t", size_bytes / cost.seconds, "B/s", _NCCL_TESTS)
+
+
+def busbw_line(busbw: float, link: float, algorithm: Algorithm) -> DerivationLine:
+    """Return the bus bandwidth, and why it may exceed the link."""
+    label = "bus bandwidth, comparable with B"
+    if algorithm is Algorithm.NVLS and busbw > link:
+        label = "bus bandwidth: above B because f is the ring's factor and the switch adds, so less is sent than f × S"
+    return DerivationLine("busbw", label, "f × algbw", busbw, "B/s", _NCCL_TESTS)
+
+
+def overlap_line(seconds: float, window_seconds: float | None) -> DerivationLine:
+    """Return what a window of other work, such as the backward pass, would hide."""
+    if window_seconds is None:
+        return DerivationLine(
+            "t_hidden", "what a window w of other work (the backward pass) would hide; give overlap_window_seconds",
+            f"min(w, t); w of {seconds:.3g} s or more hides all of it", "min(w, t)", "s", "definition",
+        )  # fmt: skip
+    return DerivationLine(
+        "t_exposed", "left over after the window of other work", f"max(0, t − {window_seconds:.6g} s)",
+        max(0.0, seconds - window_seconds), "s", "definition",
+    )  # fmt: skip
+
+
+_STORY = {
+    Algorithm.RING: "ring: every rank passes shares to its neighbour",
+    Algorithm.TREE: "tree: sums go up a chain of ranks and down again",
+    Algorithm.NVLS: "NVLS: the NVSwitch adds; each GPU sends its vector once instead of f times",
+    Algorithm.DIRECT: "direct: every rank talks to every peer at once",
+}
+
+
+def _domain(system: System) -> str:
+    return f"scale-up domain of {system.scale_up.domain_gpus} ({system.scale_up.network}, {system.scale_up.topology})"

@@ -1,0 +1,161 @@
+"""What can be asked about a collective, and its names turned into things."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from service.catalog.catalog import Catalog
+from service.core.collectives.cost import Algorithm, Collective, Protocol
+from service.core.hardware import System
+from service.core.numerics import Dtype
+from service.core.placement import Placement, place
+from service.core.transformer.parameters import total_parameters
+from service.errors import FieldProblem, InvalidScenario, StepcastError, UnsupportedCollective, UnsupportedPrecision
+
+_T = TypeVar("_T")
+_REDUCING = frozenset({Collective.ALL_REDUCE, Collective.REDUCE_SCATTER, Collective.REDUCE})
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveQuestion:
+    """What is asked of /v1/estimates/collective. None means: not given, the planner decides.
+
+    Parameters
+    ----------
+    system, model : str or Mapping
+        A catalogue id or alias, or an inline entry of the shape that the catalogue gives out.
+    size_bytes : int or None
+        The size column of nccl-tests; or `model` for the whole gradient buffer, never both. [B]
+    """
+
+    system: str | Mapping[str, Any]
+    collective: Collective
+    gpus: int
+    gpus_per_node: int | None = None
+    size_bytes: int | None = None
+    model: str | Mapping[str, Any] | None = None
+    dtype: Dtype = Dtype.BF16
+    algorithm: Algorithm | None = None  # None: auto
+    protocol: Protocol | None = None  # None: auto
+    launch: str = "eager"
+    implementation: str = "nccl"
+    registered_buffers: bool = False
+    nccl_version: str | None = None
+    overlap_window_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """What is on the wire: a size, and the model whose gradients it is."""
+
+    size_bytes: int
+    model_id: str | None
+    parameters: int | None
+
+
+def resolve(question: CollectiveQuestion, catalog: Catalog) -> tuple[System, Placement, Buffer]:
+    """Turn names into things.
+
+    Parameters
+    ----------
+    question : CollectiveQuestion
+        As asked.
+    catalog : Catalog
+        Answers the names.
+
+    Raises
+    ------
+    StepcastError
+        With every problem found, not the first only.
+    """
+    problems: list[FieldProblem] = []
+    refusals: list[StepcastError] = []
+
+    def attempt(step: Callable[[], _T]) -> _T | None:
+        try:
+            return step()
+        except StepcastError as refusal:
+            refusals.append(refusal)
+            problems.extend(refusal.problems)
+            return None
+
+    attempt(lambda: _refuse_what_is_not_modelled(question))
+    buffer = attempt(lambda: buffer_of(question, catalog))
+    system = attempt(lambda: catalog.system(question.system))
+    placement = attempt(lambda: _place(question, system)) if system else None
+    if system:
+        attempt(lambda: _refuse_unsummable(question, system))
+    if system is None or placement is None or buffer is None or refusals:
+        if len(refusals) == 1:
+            raise refusals[0]
+        kinds = {type(refusal) for refusal in refusals}
+        kind = kinds.pop() if len(kinds) == 1 else InvalidScenario
+        raise kind("; ".join(refusal.detail for refusal in refusals), problems)
+    return system, placement, buffer
+
+
+def _refuse_what_is_not_modelled(question: CollectiveQuestion) -> None:
+    problems = [
+        FieldProblem(f"/{field}", f"{field} {value!r} is not modelled yet", value, allowed, allowed[0])
+        for field, value, allowed in (
+            ("launch", question.launch, ["eager"]),
+            ("implementation", question.implementation, ["nccl"]),
+            ("registered_buffers", question.registered_buffers, [False]),
+            ("nccl_version", question.nccl_version, [None]),
+        )
+        if value not in allowed
+    ]
+    if problems:
+        raise UnsupportedCollective("; ".join(p.message for p in problems), problems)
+
+
+def buffer_of(question: CollectiveQuestion, catalog: Catalog) -> Buffer:
+    """Return the bytes asked about: a size, or one gradient for each parameter of a model."""
+    if (question.size_bytes is None) == (question.model is None):
+        both = question.size_bytes is not None
+        message = (
+            "give size_bytes or model, not both" if both else "give size_bytes, or model for its whole gradient buffer"
+        )
+        raise InvalidScenario(
+            message, [FieldProblem("/size_bytes", message, question.size_bytes, "size_bytes or model, exactly one")]
+        )
+    if question.model is None:
+        return Buffer(question.size_bytes or 0, None, None)
+    model = catalog.model(question.model)
+    parameters = total_parameters(model.architecture)
+    return Buffer(parameters * question.dtype.size_bytes, model.id, parameters)
+
+
+def _place(question: CollectiveQuestion, system: System) -> Placement:
+    placement = place(system, question.gpus, question.gpus_per_node)
+    if placement.num_domains > 1:
+        domain = system.scale_up.domain_gpus
+        message = (
+            f"{question.gpus} GPUs span {placement.num_domains} scale-up domains of {system.id}; one is modelled so far"
+        )
+        raise UnsupportedCollective(
+            message,
+            [
+                FieldProblem(
+                    "/gpus",
+                    message,
+                    question.gpus,
+                    {"min": 1, "max": placement.ranks_per_domain},
+                    min(domain, placement.ranks_per_domain),
+                )
+            ],
+        )
+    return placement
+
+
+def _refuse_unsummable(question: CollectiveQuestion, system: System) -> None:
+    if question.dtype is Dtype.FP8 and question.collective in _REDUCING:
+        peaks = system.accelerator.peak_flops_per_second
+        if "fp8" not in peaks:
+            message = f"{system.accelerator.id} does not add fp8"
+            raise UnsupportedPrecision(
+                message,
+                [FieldProblem("/dtype", message, question.dtype.value, ["fp32", "fp16", "bf16", "int8"], "bf16")],
+            )

@@ -1,0 +1,86 @@
+"""How sure a collective estimate is: the width that the published measurements leave."""
+
+from __future__ import annotations
+
+import math
+
+from service.catalog.calibrations import Calibration, Residual
+from service.core.collectives.algorithms import Candidate
+from service.core.collectives.cost import Algorithm, Collective
+from service.core.hardware import System
+from service.planning.estimates import EstimateRange
+
+COVERAGE_RATIO = 0.9
+_UNVALIDATED = frozenset({Collective.BROADCAST, Collective.REDUCE, Collective.SEND_RECV})
+_LESS_SURE_POWER = 1.5  # of the residual, where constants serve outside the rows they were fitted on
+_UNSEEN_DOUBLING_RATIO = 0.1  # added upwards for each doubling of the GPUs past the largest group measured
+_NEAR_TIE_RATIO = 1.1  # NCCL versions differ by more than this where two ways are about equal
+
+
+def is_unvalidated(collective: Collective, algorithm: Algorithm) -> bool:
+    """Return whether no public table shows this collective done this way inside a domain."""
+    return collective in _UNVALIDATED or algorithm is Algorithm.TREE
+
+
+def collective_range(
+    system: System,
+    collective: Collective,
+    num_ranks: int,
+    size_bytes: int,
+    chosen: Candidate,
+    rivals: tuple[Candidate, ...],
+    calibration: Calibration,
+    unmeasured: Calibration,
+    bound_seconds: float,
+) -> EstimateRange:
+    """Return the range of a collective's time.
+
+    Parameters
+    ----------
+    rivals : tuple[Candidate, ...]
+        The other available ways; one that NCCL's tuner finds about as fast is inside the range too.
+    calibration, unmeasured : Calibration
+        The one that timed it, and the stand-in whose width serves where nothing was measured.
+    bound_seconds : float
+        Bytes on the wire over the link's rate: the range never goes under it. [s]
+    """
+    seconds = _seconds(chosen)
+    unvalidated = is_unvalidated(collective, chosen.algorithm)
+    residual = _residual(unmeasured if unvalidated else calibration, size_bytes)
+    low, high = seconds * residual.low_ratio, seconds * residual.high_ratio
+    in_table = (system.accelerator.id, collective.value, num_ranks) in calibration.measured
+    if calibration is unmeasured:
+        kind, basis = (
+            "speed_of_light",
+            "nothing like it was measured: NCCL's own latencies, a rule of thumb for the rate",
+        )
+    elif unvalidated:
+        kind, basis = "calibrated", f"constants of {calibration.source}, but no public table of {collective} this way"
+    elif in_table and size_bytes <= calibration.measured_up_to_bytes:
+        kind, basis = "measured", f"{residual.rows} rows of this size band, residuals in {calibration.source}"
+    else:
+        kind = "calibrated"
+        basis = f"constants of {calibration.source}, fitted on other GPU counts, sizes or parts of the generation"
+        low, high = seconds * residual.low_ratio**_LESS_SURE_POWER, seconds * residual.high_ratio**_LESS_SURE_POWER
+        largest = max((gpus for _, _, gpus in calibration.measured), default=num_ranks)
+        if num_ranks > largest:
+            high *= 1 + _UNSEEN_DOUBLING_RATIO * math.log2(num_ranks / largest)
+            basis += f"; no group above {largest} GPUs was measured"
+    tied = [_seconds(r) for r in rivals if _near_tie(chosen, r)]
+    if tied:
+        low, high = min(low, *tied), max(high, *tied)
+        basis += "; NCCL finds another way about as fast here, and it is inside the range"
+    return EstimateRange(max(low, bound_seconds), high, COVERAGE_RATIO, kind, basis)
+
+
+def _residual(calibration: Calibration, size_bytes: int) -> Residual:
+    return next(band for band in calibration.residuals if size_bytes <= band.up_to_bytes)
+
+
+def _near_tie(chosen: Candidate, rival: Candidate) -> bool:
+    believed, other = chosen.tuner_seconds, rival.tuner_seconds
+    return bool(rival.cost and believed and other and rival is not chosen and other <= believed * _NEAR_TIE_RATIO)
+
+
+def _seconds(way: Candidate) -> float:
+    return way.cost.seconds if way.cost else 0.0

@@ -1,0 +1,57 @@
+"""Reads the tables of published measurements. Every row has its source; doubted rows are kept and left out."""
+
+from __future__ import annotations
+
+import csv
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+SINGLE_NODE = Path(__file__).with_name("collectives_single_node.csv")
+PUBLIC = Path(__file__).with_name("collectives_public.csv")
+
+
+@dataclass(frozen=True, slots=True)
+class CollectivePoint:
+    """One measured point; `seconds` is the median of its repeats."""
+
+    system: str
+    collective: str
+    dtype: str
+    gpus: int
+    size_bytes: int
+    seconds: float
+    repeats: int
+    source: str
+
+
+def newest_single_node() -> list[CollectivePoint]:
+    """Return nccl-tests points inside one node: newest NCCL of each system, doubted rows left out."""
+    with SINGLE_NODE.open(newline="") as file:
+        rows = [r for r in csv.DictReader(file) if not r["suspect"] and r["nccl_version"][0].isdigit()]
+    newest: dict[str, tuple[int, ...]] = {}
+    for row in rows:
+        version = tuple(map(int, row["nccl_version"].split(".")))
+        newest[row["system"]] = max(newest.get(row["system"], (0,)), version)
+    kept = [r for r in rows if tuple(map(int, r["nccl_version"].split("."))) == newest[r["system"]]]
+    return _medians(kept, "source_file")
+
+
+def public_single_domain() -> list[CollectivePoint]:
+    """Return points of public nccl-tests runs inside one NVLink domain, doubted rows left out."""
+    with PUBLIC.open(newline="") as file:
+        rows = [r for r in csv.DictReader(file) if not r["suspect"] and r["seconds"]]
+    return _medians(rows, "source_url")
+
+
+def _medians(rows: Iterable[dict[str, str]], source: str) -> list[CollectivePoint]:
+    repeats: dict[tuple[str, str, str, int, int], list[dict[str, str]]] = defaultdict(list)
+    for row in rows:
+        key = (row["system"], row["collective"], row["dtype"] or "fp16", int(row["gpus"]), int(row["size_bytes"]))
+        repeats[key].append(row)
+    return [
+        CollectivePoint(*key, statistics.median(float(r["seconds"]) for r in found), len(found), found[0][source])
+        for key, found in repeats.items()
+    ]
