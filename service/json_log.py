@@ -8,7 +8,6 @@ import sys
 import time
 from functools import lru_cache
 
-
 _to_json = json.JSONEncoder(default=str).encode
 
 

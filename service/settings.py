@@ -1,4 +1,4 @@
-"""Every setting of the service: its variable, its default, one line of help. Read from the environment once, at the start."""
+"""Every setting of the service: variable, default, one line of help. Read from the environment once, at the start."""
 
 from __future__ import annotations
 
@@ -107,7 +107,9 @@ VARIABLES = (
     Variable("STEPCAST_HOST", "127.0.0.1", "Address to listen on; any but loopback needs a token.", _host),
     Variable("STEPCAST_PORT", "8000", "Port to listen on.", _count(1, 65535)),
     Variable("STEPCAST_WORKERS", lambda: str(usable_cores()), "Worker processes; one a core.", _count(1, 1000)),
-    Variable("STEPCAST_THREADS", "2", "Threads in a worker; more than 2 make the slowest answers slower.", _count(1, 64)),
+    Variable(
+        "STEPCAST_THREADS", "2", "Threads in a worker; more than 2 make the slowest answers slower.", _count(1, 64)
+    ),
     Variable(
         "STEPCAST_API_TOKENS",
         "",

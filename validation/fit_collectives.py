@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -70,7 +70,7 @@ GENERATIONS = (
     Generation(
         "hopper-nvlink4",
         ("hopper",),
-        ("nvlink4", "nvlink4-h800", "nvlink4-bridge"),
+        ("nvlink4", "nvlink4-h800"),
         450e9,
         True,
         ("dgx-h100",),
@@ -334,13 +334,9 @@ def _yaml(fit: Fit, fitted: Sequence[CollectivePoint], held_out: Sequence[Collec
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    """Fit every generation; write the files, or with --check only say whether they would change."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file would change")
-    only_check = parser.parse_args().check
-    shipped, points, public = load_calibrations(FOLDER), newest_single_node(), public_single_domain()
-    changed = False
+def fitted_files(shipped: Calibrations) -> Iterator[tuple[Path, str]]:
+    """Fit every generation; yield each file and what it should say."""
+    points, public = newest_single_node(), public_single_domain()
     for generation in GENERATIONS:
         mine = [p for p in points if p.system in (*generation.fitted_systems, *generation.held_out_systems)]
         fitted = [p for p in mine if p.system in generation.fitted_systems and p.gpus in generation.fitted_gpus]
@@ -349,13 +345,15 @@ def main() -> None:
         fit.fit(fitted)
         large = [p for p in public if _generation_of(p.system) == generation.id and p.collective == "all_reduce"]
         switch_rows = fit.fit_switch_limit(large) if generation.in_switch_reduction else 0
-        text = _yaml(fit, fitted, held_out, switch_rows)
-        path = FOLDER / f"collectives-{generation.id}.yaml"
-        changed |= not path.exists() or path.read_text() != text
-        if not only_check:
-            path.write_text(text)
+        yield FOLDER / f"collectives-{generation.id}.yaml", _yaml(fit, fitted, held_out, switch_rows)
+
+
+def main() -> None:
+    """Fit every generation and write its file."""
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    for path, text in fitted_files(load_calibrations(FOLDER)):
+        path.write_text(text, encoding="utf-8")
         print(text)
-    raise SystemExit(only_check and changed)
 
 
 def _generation_of(system: str) -> str:

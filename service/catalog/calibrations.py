@@ -87,7 +87,7 @@ class Calibrations:
             if (
                 system.accelerator.architecture in calibration.architectures
                 and system.scale_up.network in calibration.networks
-                and system.scale_up.topology in (Topology.SWITCH, Topology.BRIDGE)
+                and system.scale_up.topology is Topology.SWITCH
             ):
                 return calibration
         return self.unmeasured
@@ -195,6 +195,7 @@ def named_constants(constants: Mapping[str, Any]) -> dict[str, float]:
 
 def _calibration(document: Mapping[str, Any]) -> Calibration:
     residuals = document["residuals"]
+    bands: tuple[Residual, ...]
     if isinstance(residuals, Mapping):
         bands = (Residual(float("inf"), residuals["low_ratio"], residuals["high_ratio"], 0),)
     else:
@@ -207,11 +208,13 @@ def _calibration(document: Mapping[str, Any]) -> Calibration:
             )
             for band in residuals
         )
+    constants = {name: named_constants(values) for name, values in document["constants"].items()}
+    _check(constants)
     return Calibration(
         id=document["id"],
         architectures=frozenset(document["applies_to"]["architectures"]),
         networks=frozenset(document["applies_to"]["networks"]),
-        constants=MappingProxyType({name: named_constants(values) for name, values in document["constants"].items()}),
+        constants=MappingProxyType(constants),
         residuals=bands,
         measured=frozenset(
             (accelerator, collective, gpus)
@@ -222,6 +225,20 @@ def _calibration(document: Mapping[str, Any]) -> Calibration:
         measured_up_to_bytes=_si(document.get("measured_up_to", "0 B")),
         source=f"hardware_catalog/calibrations/{document['id']}.yaml",
     )
+
+
+def _check(constants: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse a constant that is no figure with its unit, or one too many or too few."""
+    for name, values in constants.items():
+        for key, value in values.items():
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise ValueError(f"{name}.{key} = {value!r}")
+    _low_latency(constants["ll"], 1.0)
+    _low_latency(constants["ll128"], 1.0)
+    SimpleRingConstants(**constants["simple"])
+    DirectConstants(**constants["direct"])
+    if "nvls" in constants:
+        _nvls(constants["nvls"], {"nvls_channels": 1, "nvls_head_speeds": []}, 0.0, 1.0)
 
 
 def _low_latency(constants: Mapping[str, float], link: float) -> LowLatencyConstants:

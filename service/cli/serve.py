@@ -48,6 +48,6 @@ def refuse_to_be_open(settings: Settings, tokens: TokenStore) -> None:
     if settings.on_loopback or settings.allow_open or settings.api_tokens or tokens.any():
         return
     raise click.ClickException(
-        f"{settings.host} can be reached from other machines and there is no token. Set STEPCAST_API_TOKENS, or make one "
-        "with `stepcast token create --name NAME`, or set STEPCAST_ALLOW_OPEN=1 to let everyone in."
+        f"{settings.host} can be reached from other machines and there is no token. Set STEPCAST_API_TOKENS, or make "
+        "one with `stepcast token create --name NAME`, or set STEPCAST_ALLOW_OPEN=1 to let everyone in."
     )

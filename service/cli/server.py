@@ -84,4 +84,4 @@ class _JsonLog(Logger):  # type: ignore[misc]
 def _forget_worker(_server: Any, worker: Any) -> None:
     from prometheus_client.multiprocess import mark_process_dead
 
-    mark_process_dead(worker.pid)
+    mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]

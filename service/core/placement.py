@@ -10,7 +10,7 @@ from service.errors import FieldProblem, UnsupportedRankCount
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A group of ranks, evenly spread.
+    """A group of ranks, evenly spread; inside one domain the last node may be part filled.
 
     Parameters
     ----------
@@ -40,6 +40,8 @@ class Placement:
 def place(system: System, num_ranks: int, ranks_per_node: int | None = None) -> Placement:
     """Spread a group over a system: fill nodes, and scale-up domains, first.
 
+    Inside one domain the links do not care where a node ends, so six of a GB200 rack's GPUs are four and two.
+
     Parameters
     ----------
     system : System
@@ -59,6 +61,7 @@ def place(system: System, num_ranks: int, ranks_per_node: int | None = None) -> 
     Definition.
     """
     problems = []
+    domain_gpus = system.scale_up.domain_gpus
     if num_ranks > system.max_gpus:
         problems.append(
             FieldProblem(
@@ -80,7 +83,7 @@ def place(system: System, num_ranks: int, ranks_per_node: int | None = None) -> 
                 system.gpus_per_node,
             )
         )
-    elif num_ranks % per_node:
+    elif num_ranks % per_node and not problems and not (ranks_per_node is None and num_ranks <= domain_gpus):
         divisors = [d for d in range(1, system.gpus_per_node + 1) if num_ranks % d == 0]
         asked = ranks_per_node is not None
         suggestion = min(divisors, key=lambda d: abs(d - per_node)) if asked else num_ranks - num_ranks % per_node
@@ -95,6 +98,8 @@ def place(system: System, num_ranks: int, ranks_per_node: int | None = None) -> 
         )
     if problems:
         raise UnsupportedRankCount("; ".join(p.message for p in problems), problems)
-    nodes_per_domain = max(1, system.scale_up.domain_gpus // system.gpus_per_node)
+    nodes_per_domain = max(1, domain_gpus // system.gpus_per_node)
     per_domain = min(num_ranks, per_node * nodes_per_domain)
+    if ranks_per_node is None and num_ranks <= domain_gpus:
+        per_domain = num_ranks
     return Placement(num_ranks, per_node, per_domain)

@@ -1,4 +1,4 @@
-"""Who may ask: bearer tokens with the scopes `read` and `write`. Without any token the service is open to this machine."""
+"""Who may ask: bearer tokens with the scopes `read` and `write`. Without any token, whoever is on this machine."""
 
 from __future__ import annotations
 
@@ -37,9 +37,7 @@ class Gate:
             raise _unauthorized("the token is not one of this service's", ', error="invalid_token"')
         if scope not in scopes:
             challenge = f'Bearer realm="stepcast", error="insufficient_scope", scope="{scope}"'
-            raise Refused(
-                "forbidden", f"the token lacks the scope {scope!r}", headers={"WWW-Authenticate": challenge}
-            )
+            raise Refused("forbidden", f"the token lacks the scope {scope!r}", headers={"WWW-Authenticate": challenge})
 
     def _is_open(self, request: Request) -> bool:
         if self._bootstrap:

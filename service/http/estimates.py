@@ -168,5 +168,3 @@ class EstimateSchema(Schema):
     warnings = fields.List(fields.Nested(WarningSchema), required=True)
     engine_version = fields.String(required=True)
     catalog_revision = fields.String(required=True)
-
-

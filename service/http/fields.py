@@ -27,7 +27,7 @@ _SIZE_PATTERN: Final = r"^\s*[0-9]+(\.[0-9]+)?\s*(B|[kMGTP]B|[KMGTP]iB)?\s*$"
 
 def refuse(message: str, value: Any, allowed: Any = None, suggestion: Any = None) -> NoReturn:
     """Refuse a field's value."""
-    raise ValidationError([FieldProblem("", message, value, allowed, suggestion)])  # type: ignore[list-item]
+    raise ValidationError([FieldProblem("", message, value, allowed, suggestion)])
 
 
 def nearest(name: object, known: Iterable[str]) -> str | None:
@@ -85,7 +85,7 @@ class Number(StatedField):
 
     def refuse_not_a_number(self, value: Any, wanted: str) -> NoReturn:
         """Refuse text, booleans, lists and objects; text that reads as a number suggests it."""
-        number = number_or_text(value.strip()) if isinstance(value, str) else value
+        number: Any = number_or_text(value.strip()) if isinstance(value, str) else value
         plain = isinstance(number, (int, float)) and not isinstance(number, bool)
         refuse(f"must be {wanted}", value, self.allowed, self.suggest(number) if plain else None)
 
@@ -234,5 +234,3 @@ class EntryReference(StatedField):
         if isinstance(value, Mapping) or (isinstance(value, str) and 0 < len(value) <= 200):
             return value
         refuse("must name a catalogue entry", value, "an id, an alias or an inline object; /v1/catalog lists them")
-
-

@@ -126,7 +126,7 @@ def parse_object(body: bytes) -> dict[str, Any]:
     if not flat or "\\u" in text or "NaN" in text or "Infinity" in text:
         _refuse_defects(document)
     if not isinstance(document, dict):
-        problem = FieldProblem("", "must be a JSON object", document, "an object, such as {\"gpus\": 8}")
+        problem = FieldProblem("", "must be a JSON object", document, 'an object, such as {"gpus": 8}')
         raise invalid_request([problem])
     return document
 

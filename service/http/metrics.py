@@ -24,9 +24,7 @@ _REQUEST_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 
 _ESTIMATE_SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1.0, 10.0)
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
-_requests = Counter(
-    "stepcast_http_requests_total", "Requests answered.", ["method", "route", "status"], registry=_OWN
-)
+_requests = Counter("stepcast_http_requests_total", "Requests answered.", ["method", "route", "status"], registry=_OWN)
 _request_seconds = Histogram(
     "stepcast_http_request_duration_seconds",
     "Time from a request's arrival at the application to its answer.",
@@ -87,7 +85,7 @@ def exposition(accept: str, version: str, database: Database) -> tuple[bytes, st
     """Return the metrics page and its content type, in the format that the scraper accepts."""
     registry = CollectorRegistry()
     if os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
-        MultiProcessCollector(registry)
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     else:
         registry.register(_OWN)
     registry.register(_ServiceState(version, database))

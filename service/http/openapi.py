@@ -8,7 +8,6 @@ from typing import Any
 
 from apispec import APISpec
 from apispec.ext.marshmallow import MarshmallowPlugin
-from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from marshmallow import Schema
 
 from service import __version__
@@ -43,11 +42,10 @@ def openapi_document(operations: Sequence[Operation]) -> dict[str, Any]:
     spec.components.schema("Problem", schema=ProblemSchema())
     for status, codes in _codes_by_status().items():
         spec.components.response(f"Problem{status}", _problem_response(status, codes))
-    converter = plugin.converter
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
         path = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", operation.path)
-        paths.setdefault(path, {})[operation.method.lower()] = _operation(operation, converter)
+        paths.setdefault(path, {})[operation.method.lower()] = _operation(operation, plugin)
     for path, methods in paths.items():
         spec.path(path=path, operations=methods)
     return spec.to_dict()
@@ -58,13 +56,13 @@ def _schema_name(schema: Any) -> str:
     return cls.__name__.removesuffix("Schema")
 
 
-def _operation(operation: Operation, converter: OpenAPIConverter) -> dict[str, Any]:
+def _operation(operation: Operation, plugin: MarshmallowPlugin) -> dict[str, Any]:
     statuses = {*operation.problems, *_ALWAYS, *(_GUARDED if operation.scope else ())}
     shown: dict[str, Any] = {
         "operationId": operation.name,
         "summary": operation.summary,
         "tags": [operation.tag],
-        "parameters": _parameters(operation, converter),
+        "parameters": _parameters(operation, plugin),
         "responses": {str(status): _answer(answer) for status, answer in operation.answers.items()}
         | {str(status): f"Problem{status}" for status in sorted(statuses)},
         "security": [{"token": []}, {}] if operation.scope else [{}],
@@ -79,7 +77,7 @@ def _operation(operation: Operation, converter: OpenAPIConverter) -> dict[str, A
     return shown
 
 
-def _parameters(operation: Operation, converter: OpenAPIConverter) -> list[dict[str, Any]]:
+def _parameters(operation: Operation, plugin: MarshmallowPlugin) -> list[dict[str, Any]]:
     named = {parameter["name"] for parameter in operation.parameters}
     in_path = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
@@ -88,6 +86,7 @@ def _parameters(operation: Operation, converter: OpenAPIConverter) -> list[dict[
     ]
     query: list[dict[str, Any]] = []
     if operation.query is not None:
+        converter: Any = plugin.converter  # set when the plugin was given to the APISpec
         shape = converter.schema2jsonschema(operation.query)
         query = as_parameters(shape["properties"], frozenset(shape.get("required", ())))
     forms = ["json"]

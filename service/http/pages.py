@@ -49,7 +49,7 @@ _LANDING = Markup(
     '<li><a href="/v1/catalog/systems">Systems</a> and <a href="/v1/catalog/models">models</a> to ask about</li>'
     '<li><a href="/problems">What the service refuses, and why</a></li>'
     '<li><a href="/readyz">Ready?</a> <a href="/metrics">Metrics</a></li></ul>'
-    "<p>How long does an all-reduce of 1 GiB take on eight H100?</p><pre>curl \"{question}\"</pre>"
+    '<p>How long does an all-reduce of 1 GiB take on eight H100?</p><pre>curl "{question}"</pre>'
 )
 _QUESTION = "/v1/estimates/collective?system=dgx-h100&collective=all_reduce&gpus=8&size_bytes=1GiB&format=text"
 

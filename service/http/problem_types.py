@@ -1,4 +1,4 @@
-"""Every kind of problem the API can answer with: code, status, title and what to do. The only exception-to-status table."""
+"""Every kind of problem that the API answers with, and what to do. The only exception-to-status table."""
 
 from __future__ import annotations
 
@@ -39,34 +39,55 @@ def _refusals(base: type[errors.StepcastError] = errors.StepcastError) -> list[t
 
 
 _OWN = (
-    ProblemType("malformed-json", 400, "The body is not JSON that can be read", (
-        "The body must be one JSON object in UTF-8: each key once, numbers finite, nested no more than 32 deep."
-    )),
-    ProblemType("bad-request", 400, "The request cannot be read", "The request is not well-formed HTTP."),
-    ProblemType("unauthorized", 401, "A token is needed", (
-        "Send `Authorization: Bearer TOKEN`. Tokens are made by `stepcast token create`, or given to the service in "
-        "STEPCAST_API_TOKENS."
-    )),
-    ProblemType("forbidden", 403, "The token may not do this", (
-        "The token is known but lacks the scope that the operation needs: `read` to ask, `write` to keep."
-    )),
-    ProblemType("not-found", 404, "Nothing is here", "The path names nothing that this service has; /docs lists it all."),
-    ProblemType("method-not-allowed", 405, "Not with this method", "The header Allow lists the methods that the path takes."),
-    ProblemType("not-acceptable", 406, "No such format", (
-        "Ask for application/json, text/plain or, where the answer is a table, text/csv; or use ?format=."
-    )),
-    ProblemType("conflict", 409, "The request contradicts what is kept", "What is kept already says otherwise."),
-    ProblemType("body-too-large", 413, "The body is too large", (
-        "The body is longer than STEPCAST_MAX_BODY_BYTES allows; one question takes a few hundred bytes."
-    )),
+    ProblemType(
+        "malformed-json",
+        400,
+        "The body is not JSON that can be read",
+        "The body must be one JSON object in UTF-8: each key once, numbers finite, nested no more than 32 deep.",
+    ),
+    ProblemType("bad-request", 400, "The request cannot be read", "A header or the request itself is not well-formed."),
+    ProblemType(
+        "unauthorized",
+        401,
+        "A token is needed",
+        "Send `Authorization: Bearer TOKEN`. `stepcast token create` makes one; STEPCAST_API_TOKENS sets some.",
+    ),
+    ProblemType(
+        "forbidden",
+        403,
+        "The token may not do this",
+        "The token is known but lacks the scope that the operation needs: `read` to ask, `write` to keep.",
+    ),
+    ProblemType("not-found", 404, "Nothing is here", "The path names nothing that is here; /docs lists what is."),
+    ProblemType(
+        "method-not-allowed", 405, "Not with this method", "The header Allow lists the methods that are taken."
+    ),
+    ProblemType(
+        "not-acceptable",
+        406,
+        "No such format",
+        "Ask for application/json, text/plain or, where the answer is a table, text/csv; or use ?format=.",
+    ),
+    ProblemType(
+        "body-too-large",
+        413,
+        "The body is too large",
+        "The body is longer than STEPCAST_MAX_BODY_BYTES allows; one question takes a few hundred bytes.",
+    ),
     ProblemType("unsupported-media-type", 415, "Send application/json", "The Content-Type must be application/json."),
-    ProblemType("invalid-request", 422, "The request makes no sense", (
-        "The JSON can be read, but fields are unknown, missing or out of range. `errors` lists every one, with what "
-        "would be taken."
-    )),
-    ProblemType("internal-error", 500, "Something broke here", (
-        "The fault is the service's. Its log tells more under the answer's request_id."
-    )),
+    ProblemType(
+        "invalid-request",
+        422,
+        "The request makes no sense",
+        "The request can be read, but fields are unknown, missing or out of range. `errors` lists every one, with what "
+        "would be taken.",
+    ),
+    ProblemType(
+        "internal-error",
+        500,
+        "Something broke here",
+        "The fault is the service's. Its log tells more under the answer's request_id.",
+    ),
     ProblemType("not-ready", 503, "The service is not ready", "The database is away or its schema is not current."),
 )
 

@@ -1,4 +1,4 @@
-"""Query parameters as the JSON object they stand for: `traffic.peak_to_average_ratio=3` is nested, text becomes numbers."""
+"""Query parameters as the JSON object they stand for: `traffic.slo_seconds=3` is nested, text becomes numbers."""
 
 from __future__ import annotations
 

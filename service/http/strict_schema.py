@@ -26,7 +26,7 @@ class StrictSchema(Schema):
         What was found `earlier`, on the way from a query to the document, comes with it and speaks for its field.
         """
         told = {problem.pointer for problem in earlier}
-        found = [each for each in self._problems_of(error.normalized_messages(), document) if each.pointer not in told]
+        found = [each for each in self._problems_of(error.messages_dict, document) if each.pointer not in told]
         return self.in_order([*earlier, *found])
 
     def in_order(self, problems: Iterable[FieldProblem]) -> list[FieldProblem]:

@@ -47,7 +47,9 @@ def estimate_page(estimate: Estimate, headline: str = "seconds") -> str:
         _section("Derivation", _derivation(estimate.derivation)),
         _section("Result", _figures(estimate.result)),
         _section("Range", _range(estimate, headline)),
-        _section("Ideal: the textbook bound, not a forecast", [*_wrapped(_SAID_OF_IDEAL, _INDENT), *_figures(estimate.ideal)]),
+        _section(
+            "Ideal: the textbook bound, not a forecast", [*_wrapped(_SAID_OF_IDEAL, _INDENT), *_figures(estimate.ideal)]
+        ),
         *(_section(name.capitalize(), _table(rows)) for name, rows in _tables(estimate.result)),
         _section("Warnings", _warnings(estimate)),
         [f"engine {estimate.engine_version}, catalogue {estimate.catalog_revision}"],

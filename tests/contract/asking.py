@@ -35,7 +35,8 @@ def problem_of(answer: TestResponse, status: int) -> dict[str, Any]:
     assert document["status"] == status
     code = document["type"].removeprefix("/problems/")
     assert code in PROBLEM_TYPES
-    assert document["title"] and document["detail"]
+    assert document["title"]
+    assert document["detail"]
     assert document["request_id"] == answer.headers["X-Request-ID"]
     return document
 

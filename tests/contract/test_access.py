@@ -40,7 +40,9 @@ def test_a_token_may_do_what_its_scopes_say() -> None:
     assert 'scope="write"' in refused.headers["WWW-Authenticate"]
 
 
-@pytest.mark.parametrize("header", ["Bearer nope", "Bearer", "Bearer ", "Basic d3JpdGVyOnRva2Vu", "writer-token", "Bearer ÿ"])
+@pytest.mark.parametrize(
+    "header", ["Bearer nope", "Bearer", "Bearer ", "Basic d3JpdGVyOnRva2Vu", "writer-token", "Bearer ÿ"]
+)
 def test_anything_else_is_no_token(header: str) -> None:
     problem_of(post(fake_app(TOKENS).test_client(), QUESTION, headers={"Authorization": header}), 401)
 

@@ -60,7 +60,8 @@ def test_a_field_that_makes_no_sense(client: FlaskClient, pointer: str, value: A
 
 
 @pytest.mark.parametrize(
-    ("written", "suggestion"), [(b"1e400", 10_000_000), (b"-1e400", 1), (b"9" * 400, 10_000_000), (b"9" * 9999, 10_000_000)]
+    ("written", "suggestion"),
+    [(b"1e400", 10_000_000), (b"-1e400", 1), (b"9" * 400, 10_000_000), (b"9" * 9999, 10_000_000)],
 )
 def test_numbers_beyond_any_float(client: FlaskClient, written: bytes, suggestion: int) -> None:
     body = b'{"system": "dgx-h100", "collective": "all_reduce", "size_bytes": 1, "gpus": %s}' % written
@@ -77,7 +78,14 @@ def test_more_gpus_than_the_system_can_have(client: FlaskClient) -> None:
 
 
 def test_everything_wrong_is_told_at_once(client: FlaskClient) -> None:
-    body = {"system": "dgx-h10", "collective": "allreduce", "gpus": 0, "size_bytes": "1G", "dtypo": "bf16", "model": "gpt5"}
+    body = {
+        "system": "dgx-h10",
+        "collective": "allreduce",
+        "gpus": 0,
+        "size_bytes": "1G",
+        "dtypo": "bf16",
+        "model": "gpt5",
+    }
     document = problem_of(post(client, body), 422)
     pointers = ["/system", "/collective", "/gpus", "/size_bytes", "/model", "/dtypo"]
     assert [error["pointer"] for error in document["errors"]] == pointers
@@ -117,9 +125,14 @@ def test_json_that_is_no_object(client: FlaskClient, body: bytes) -> None:
     problem_of(post(client, body), 422)
 
 
-@pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", None])
+@pytest.mark.parametrize(
+    "content_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", None]
+)
 def test_another_content_type(client: FlaskClient, content_type: str | None) -> None:
-    assert problem_of(post(client, changed(), content_type=content_type), 415)["errors"][0]["suggestion"] == "application/json"
+    assert (
+        problem_of(post(client, changed(), content_type=content_type), 415)["errors"][0]["suggestion"]
+        == "application/json"
+    )
 
 
 def test_a_charset_is_fine(client: FlaskClient) -> None:

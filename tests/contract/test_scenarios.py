@@ -57,7 +57,13 @@ def test_an_odd_idempotency_key_is_refused(client: FlaskClient, key: str) -> Non
 
 
 def test_everything_wrong_is_told_at_once_inputs_included(client: FlaskClient) -> None:
-    body = {"name": "", "kind": "collective", "inputs": changed(gpus=0, system="dgx-h10"), "tags": "h100", "trakced": True}
+    body = {
+        "name": "",
+        "kind": "collective",
+        "inputs": changed(gpus=0, system="dgx-h10"),
+        "tags": "h100",
+        "trakced": True,
+    }
     document = problem_of(post(client, body, PATH), 422)
     assert {error["pointer"] for error in document["errors"]} == {
         "/name", "/inputs/system", "/inputs/gpus", "/tags", "/trakced"
@@ -109,7 +115,9 @@ def test_lists_page_and_filter(client: FlaskClient) -> None:
     assert client.get(f"{PATH}?system=no-such-system").get_json() == {"items": [], "next_cursor": None}
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=201", "limit=many", "kind=other", "page=2", "name=", "tag=a&tag=b"])
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=201", "limit=many", "kind=other", "page=2", "name=", "tag=a&tag=b"]
+)
 def test_lists_refuse_what_they_do_not_know(client: FlaskClient, query: str) -> None:
     problem_of(client.get(f"{PATH}?{query}"), 422)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import inspect
@@ -63,7 +65,7 @@ def test_a_database_of_a_newer_version_is_left_alone(database_url: str) -> None:
     database.close()
 
 
-def _upgrade(url: str, barrier: multiprocessing.synchronize.Barrier) -> None:  # type: ignore[name-defined]
+def _upgrade(url: str, barrier: Barrier) -> None:
     database = open_database(url)
     barrier.wait()
     migrations.upgrade(database.engine)
@@ -90,8 +92,8 @@ def test_a_failed_upgrade_leaves_nothing_behind(empty_database_url: str, monkeyp
         upgrade(*_)
         raise RuntimeError("the power went")
 
-    upgrade = migrations.command.upgrade
-    monkeypatch.setattr(migrations.command, "upgrade", upgrade_then_fail)
+    upgrade = command.upgrade
+    monkeypatch.setattr(command, "upgrade", upgrade_then_fail)
     with pytest.raises(RuntimeError, match="power"):
         migrations.upgrade(database.engine)
     assert inspect(database.engine).get_table_names() == []

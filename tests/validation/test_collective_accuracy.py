@@ -1,4 +1,7 @@
-"""Predictions held against published measurements, by name and source. Tolerances may shrink and never widen silently."""
+"""Predictions held against published measurements, by name and source.
+
+Tolerances may shrink, and never widen silently.
+"""
 
 import statistics
 from functools import cache

@@ -50,7 +50,9 @@ class EntrySchema(Schema):
     name = fields.String()
     aliases = fields.List(fields.String())
     sources = fields.List(fields.Dict(keys=fields.String()))
-    figure_sources = fields.Dict(keys=fields.String(), metadata={"description": "Source by JSON pointer to the figure."})
+    figure_sources = fields.Dict(
+        keys=fields.String(), metadata={"description": "Source by JSON pointer to the figure."}
+    )
     derived = fields.Dict(
         keys=fields.String(), metadata={"description": "What the service adds; ignored when it is sent back."}
     )
@@ -135,7 +137,9 @@ def _after(cursor: str | None) -> str:
     if cursor is None:
         return ""
     try:
-        return base64.b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode()
+        return base64.b64decode(
+            cursor.encode("ascii") + b"=" * (-len(cursor) % 4), altchars=b"-_", validate=True
+        ).decode()
     except ValueError:
         problem = FieldProblem("/cursor", "is none that this list gave", cursor, "`next_cursor` of the page before")
         raise invalid_request([problem]) from None

@@ -15,7 +15,8 @@ from service.http.fields import MOST_GPUS, Choice, Count, EntryReference, Second
 from service.http.operations import Answer, Operation
 from service.http.plain_dump import plain_dump
 from service.http.strict_schema import StrictSchema
-from service.planning.collective import CollectiveQuestion, estimate_collective
+from service.planning.collective import estimate_collective
+from service.planning.collective_question import CollectiveQuestion
 from service.planning.estimates import Estimate
 
 
@@ -37,14 +38,18 @@ class CollectiveQuestionSchema(StrictSchema):
         }
     )
     model = EntryReference(
-        metadata={"description": "A model whose whole gradient buffer, in `dtype`, is the size. Give this or `size_bytes`."}
+        metadata={
+            "description": "A model whose whole gradient buffer, in `dtype`, is the size. Give this or `size_bytes`."
+        }
     )
     dtype = Choice(Dtype, load_default=Dtype.BF16, metadata={"default": "bf16", "description": "Element type."})
     algorithm = Choice(
         Algorithm, auto=True, metadata={"default": "auto", "description": "As NCCL names them; auto takes the fastest."}
     )
     protocol = Choice(
-        Protocol, auto=True, metadata={"default": "auto", "description": "NCCL's wire protocol; auto takes the fastest."}
+        Protocol,
+        auto=True,
+        metadata={"default": "auto", "description": "NCCL's wire protocol; auto takes the fastest."},
     )
     launch = Choice(
         ("eager", "graph"), metadata={"default": "eager", "description": "Launched one by one, or in a CUDA graph."}
@@ -149,7 +154,7 @@ _DESCRIPTION = (
 )
 _EXAMPLES = {
     "one node": {"system": "dgx-h100", "collective": "all_reduce", "gpus": 8, "size_bytes": "1GiB"},
-    "gradients of a model": {"system": "dgx-h100", "collective": "all_reduce", "gpus": 64, "model": "llama3-70b"},
+    "gradients of a model": {"system": "gb200-nvl72", "collective": "all_reduce", "gpus": 64, "model": "llama3-70b"},
 }
 
 OPERATIONS = (

@@ -43,7 +43,7 @@ class TagsField(StatedField):
             if not isinstance(tag, str) or not 1 <= len(tag) <= LONGEST_TAG
         ]
         if problems:
-            raise ValidationError(problems)  # type: ignore[arg-type]
+            raise ValidationError(problems)
         different = list(dict.fromkeys(value))
         if len(value) > MOST_TAGS or different != value:
             refuse("must be few and different", value, allowed, different[:MOST_TAGS])

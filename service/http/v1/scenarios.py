@@ -117,9 +117,7 @@ def list_page() -> Response:
 def history(scenario_id: str) -> Response:
     """Return a page of a scenario's answers, newest first."""
     asked = read_list_query(_PAGE_QUERY)
-    page = services().scenarios.evaluations(
-        _known_form(scenario_id), limit=asked["limit"], cursor=asked.get("cursor")
-    )
+    page = services().scenarios.evaluations(_known_form(scenario_id), limit=asked["limit"], cursor=asked.get("cursor"))
     return json_response(page_document(map(evaluation_document, page.items), page.next_cursor))
 
 
@@ -210,7 +208,7 @@ _KEPT = ScenarioSchema()
 _EXAMPLE = {
     "name": "gradients of a 70B model on 64 GPUs",
     "kind": "collective",
-    "inputs": {"system": "dgx-h100", "collective": "all_reduce", "gpus": 64, "model": "llama3-70b"},
+    "inputs": {"system": "gb200-nvl72", "collective": "all_reduce", "gpus": 64, "model": "llama3-70b"},
     "tags": ["training"],
 }
 _KEY = {

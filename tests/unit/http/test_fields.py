@@ -71,7 +71,9 @@ def test_a_size_takes_bytes_and_units(value: Any, size_bytes: int) -> None:
     assert Size(required=True).deserialize(value) == size_bytes
 
 
-@pytest.mark.parametrize("value", ["1G", "1g", "1K", "GB", "", "NaN", "1e400", "-1GB", "0", "0GB", "1.5", "1Gb", "1 GB/s"])
+@pytest.mark.parametrize(
+    "value", ["1G", "1g", "1K", "GB", "", "NaN", "1e400", "-1GB", "0", "0GB", "1.5", "1Gb", "1 GB/s"]
+)
 def test_a_size_refuses_text_that_is_ambiguous_or_no_size(value: str) -> None:
     assert "unit" in problem_of(Size(required=True), value).allowed
 
@@ -88,7 +90,7 @@ def test_a_size_is_a_number_or_text(value: Any) -> None:
     problem_of(Size(required=True), value)
 
 
-def test_a_bare_G_is_refused_with_both_readings() -> None:
+def test_a_bare_g_is_refused_with_both_readings() -> None:
     suggestion = problem_of(Size(required=True), "1G").suggestion
     assert "1GB" in suggestion
     assert "1GiB" in suggestion

@@ -27,7 +27,14 @@ SCHEMA: Schema = QuestionSchema()
 
 def test_text_becomes_what_the_fields_take() -> None:
     arguments = MultiDict(
-        [("gpus", "8"), ("size_bytes", "64MiB"), ("name", "8"), ("graph", "true"), ("traffic.ratio", "3"), ("format", "text")]
+        [
+            ("gpus", "8"),
+            ("size_bytes", "64MiB"),
+            ("name", "8"),
+            ("graph", "true"),
+            ("traffic.ratio", "3"),
+            ("format", "text"),
+        ]
     )
     document, problems = read_query(arguments, SCHEMA)
     assert not problems
@@ -37,7 +44,15 @@ def test_text_becomes_what_the_fields_take() -> None:
 
 def test_repeated_empty_and_contradicting_parameters_are_all_told() -> None:
     arguments = MultiDict(
-        [("gpus", "8"), ("gpus", "16"), ("name", ""), ("a", "1"), ("a.b", "2"), ("nul", "a\x00b"), (".".join("x" * 99), "1")]
+        [
+            ("gpus", "8"),
+            ("gpus", "16"),
+            ("name", ""),
+            ("a", "1"),
+            ("a.b", "2"),
+            ("nul", "a\x00b"),
+            (".".join("x" * 99), "1"),
+        ]
     )
     _, problems = read_query(arguments, SCHEMA)
     assert [problem.pointer for problem in problems][:4] == ["/gpus", "/name", "/a/b", "/nul"]

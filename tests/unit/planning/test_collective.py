@@ -1,0 +1,145 @@
+"""The planner: the answer's parts agree with each other and with the question."""
+
+from functools import cache
+
+import pytest
+
+from service.catalog.catalog import load_shipped_catalog
+from service.core.collectives.cost import Algorithm, Collective, Protocol
+from service.core.numerics import Dtype
+from service.errors import StepcastError, UnsupportedCollective
+from service.planning.collective import estimate_collective
+from service.planning.collective_question import CollectiveQuestion
+
+
+@cache
+def catalog():
+    return load_shipped_catalog()
+
+
+def ask(system="dgx-h100", collective="all_reduce", gpus=8, **fields):
+    if "model" not in fields:
+        fields.setdefault("size_bytes", 1 << 26)
+    return estimate_collective(CollectiveQuestion(system, Collective(collective), gpus, **fields), catalog())
+
+
+def test_the_answer_says_what_was_resolved_and_filled_in():
+    inputs = ask("H100", model="llama3-70b").inputs
+    assert inputs["system"] == "dgx-h100"
+    assert inputs["model"] == "llama3-70b"
+    assert inputs["size_bytes"] == 141107412992  # 70553706496 parameters × 2 B
+    assert (inputs["algorithm"], inputs["gpus_per_node"]) == ("auto", 8)
+
+
+def test_rates_follow_from_the_time():
+    result = ask().result
+    assert result.algbw_bytes_per_second == pytest.approx((1 << 26) / result.seconds)
+    assert result.busbw_bytes_per_second == pytest.approx(1.75 * (1 << 26) / result.seconds)
+    assert result.seconds == pytest.approx(result.latency_seconds + result.bandwidth_seconds)
+
+
+def test_ideal_is_the_ring_formula():
+    """1.75 × 67108864 B / 450 GB/s = 260.98 us; half of it at the headline."""
+    ideal = ask().ideal
+    assert ideal.seconds == pytest.approx(260.98e-6, rel=1e-4)
+    assert ideal.headline_seconds == pytest.approx(130.49e-6, rel=1e-4)
+
+
+def test_the_chosen_way_is_a_candidate():
+    result = ask().result
+    mine = [c for c in result.candidates if (c.algorithm, c.protocol) == (result.algorithm, result.protocol)]
+    assert [c.seconds for c in mine] == [result.seconds]
+    assert all(c.available == (c.why_not is None) == (c.seconds is not None) for c in result.candidates)
+
+
+def test_an_overlap_window_hides_what_it_can():
+    seconds = ask().result.seconds
+    assert ask(overlap_window_seconds=0.0).result.exposed_seconds == seconds
+    assert ask(overlap_window_seconds=1.0).result.exposed_seconds == 0.0
+    assert ask(overlap_window_seconds=seconds / 2).result.exposed_seconds == pytest.approx(seconds / 2)
+    assert ask().result.exposed_seconds is None
+
+
+def test_one_gpu_is_free():
+    answer = ask(gpus=1)
+    assert answer.result.seconds == answer.range.high == 0.0
+    assert answer.warnings[0].code == "single-rank"
+
+
+def test_asking_for_a_way_gets_that_way():
+    result = ask(algorithm=Algorithm.RING, protocol=Protocol.LL128).result
+    assert (result.algorithm, result.protocol) == (Algorithm.RING, Protocol.LL128)
+
+
+def test_a_way_that_is_not_available_says_why():
+    with pytest.raises(UnsupportedCollective) as refusal:
+        ask("dgx-a100", algorithm=Algorithm.NVLS)
+    (problem,) = refusal.value.problems
+    assert problem.pointer == "/algorithm"
+    assert "no switch that can add" in problem.message
+    assert "ring" in problem.allowed
+
+
+def test_several_domains_are_refused_for_now():
+    with pytest.raises(UnsupportedCollective) as refusal:
+        ask(gpus=16)
+    (problem,) = refusal.value.problems
+    assert (problem.pointer, problem.value, problem.suggestion) == ("/gpus", 16, 8)
+    assert "2 scale-up domains" in problem.message
+
+
+def test_a_rack_is_one_domain():
+    assert ask("gb200-nvl72", gpus=72).result.seconds > 0
+
+
+def test_every_problem_is_told_at_once():
+    with pytest.raises(StepcastError) as refusal:
+        ask("dgx-h1000", model="llama-3-71b", launch="graph")
+    pointers = {p.pointer for p in refusal.value.problems}
+    assert pointers == {"/system", "/model", "/launch"}
+
+
+@pytest.mark.parametrize("fields", [{"size_bytes": None}, {"size_bytes": 5, "model": "llama3-70b"}])
+def test_a_size_or_a_model_exactly_one(fields):
+    with pytest.raises(StepcastError) as refusal:
+        ask(**fields)
+    assert refusal.value.problems[0].pointer == "/size_bytes"
+
+
+def test_fp8_sums_need_a_gpu_that_has_fp8():
+    with pytest.raises(StepcastError) as refusal:
+        ask("dgx-a100", dtype=Dtype.FP8)
+    assert refusal.value.problems[0].pointer == "/dtype"
+    assert ask("dgx-a100", "all_gather", dtype=Dtype.FP8).result.seconds > 0
+
+
+def test_unmeasured_hardware_says_so():
+    """Two of eight MI300X share one link of 64 GB/s: a mesh is not a switch."""
+    answer = ask("azure-nd96isr-mi300x-v5", gpus=2, size_bytes=1 << 32)
+    assert answer.range.basis_kind == "speed_of_light"
+    assert "not-measured" in {w.code for w in answer.warnings}
+    assert answer.result.busbw_bytes_per_second < 64e9
+    assert ask("azure-nd96isr-mi300x-v5", gpus=8, size_bytes=1 << 32).result.busbw_bytes_per_second > 4 * 64e9
+
+
+def test_measured_hardware_says_so():
+    assert ask().range.basis_kind == "measured"
+    assert ask(gpus=6).range.basis_kind == "calibrated"
+    assert ask("aws-p5.48xlarge").range.basis_kind == "measured"  # the same accelerator on the same NVLink
+
+
+def test_the_range_holds_the_answer_and_respects_physics():
+    answer = ask()
+    assert answer.range.low <= answer.result.seconds <= answer.range.high
+    assert answer.range.low >= answer.result.bytes_on_wire_per_gpu / 450e9
+
+
+@pytest.mark.parametrize("collective", [Collective.BROADCAST, Collective.REDUCE, Collective.SEND_RECV])
+def test_what_no_table_shows_is_unvalidated(collective):
+    answer = ask(collective=collective)
+    assert "unvalidated" in {w.code for w in answer.warnings}
+    assert answer.range.high / answer.range.low > 2
+
+
+def test_an_estimate_is_a_pure_function():
+    assert ask() == ask()

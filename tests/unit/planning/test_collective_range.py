@@ -1,0 +1,73 @@
+"""The range: as wide as the measurements leave it, never under physics, and holding a near tie."""
+
+import math
+
+import pytest
+
+from service.catalog.calibrations import Calibration, Residual
+from service.core.collectives.algorithms import Candidate
+from service.core.collectives.cost import Algorithm, Collective, CollectiveCost, Protocol
+from service.core.hardware import Accelerator, ScaleUp, System, Topology
+from service.planning.collective_range import collective_range
+
+SYSTEM = System(
+    "box",
+    "box",
+    Accelerator("gpu", "gpu", "v", "hopper", {}, 80e9, 3e12),
+    8,
+    ScaleUp("nvlink4", Topology.SWITCH, 450e9, 900e9, 450e9, 8),
+    None,
+    64,
+)
+BANDS = (Residual(1e6, 0.9, 1.2, 100), Residual(math.inf, 0.95, 1.1, 50))
+MEASURED = Calibration("c", frozenset(), frozenset(), {}, BANDS, frozenset({("gpu", "all_reduce", 8)}), 1e9, "c.yaml")
+STAND_IN = Calibration("u", frozenset(), frozenset(), {}, (Residual(math.inf, 0.6, 2.5, 0),), frozenset(), 0, "u.yaml")
+
+
+def way(seconds, believed, protocol=Protocol.SIMPLE):
+    return Candidate(Algorithm.RING, protocol, CollectiveCost(0.0, seconds, 1.0, 1), believed)
+
+
+def bounds(collective=Collective.ALL_REDUCE, n=8, size=10**5, rivals=(), calibration=MEASURED, bound=0.0, believed=1.0):
+    chosen = way(1.0, believed)
+    return collective_range(SYSTEM, collective, n, size, chosen, (chosen, *rivals), calibration, STAND_IN, bound)
+
+
+def test_the_band_of_the_size_gives_the_width():
+    assert (bounds().low, bounds().high, bounds().basis_kind) == (0.9, 1.2, "measured")
+    assert (bounds(size=10**8).low, bounds(size=10**8).high) == (0.95, 1.1)
+
+
+def test_another_gpu_count_or_a_larger_size_is_less_sure():
+    """0.9 and 1.2 to the power 1.5: 0.854 and 1.315."""
+    answer = bounds(n=6)
+    assert answer.basis_kind == "calibrated"
+    assert (answer.low, answer.high) == pytest.approx((0.8538, 1.3145), rel=1e-3)
+    assert bounds(size=2 * 10**9).basis_kind == "calibrated"
+
+
+def test_each_doubling_past_the_largest_group_adds_a_tenth():
+    """32 GPUs are two doublings past 8: 1.3145 × 1.2."""
+    answer = bounds(n=32)
+    assert answer.high == pytest.approx(1.3145 * 1.2, rel=1e-3)
+    assert "no group above 8 GPUs" in answer.basis
+
+
+def test_nothing_measured_is_wide():
+    answer = bounds(calibration=STAND_IN)
+    assert (answer.low, answer.high, answer.basis_kind) == (0.6, 2.5, "speed_of_light")
+
+
+def test_an_unvalidated_collective_is_wide():
+    answer = bounds(collective=Collective.BROADCAST)
+    assert (answer.low, answer.high, answer.basis_kind) == (0.6, 2.5, "calibrated")
+
+
+def test_the_range_never_goes_under_physics():
+    assert bounds(bound=0.97).low == 0.97
+
+
+def test_a_near_tie_is_inside():
+    """NCCL finds the rival 5 % slower, so it may take it; it takes 1.7 s. One 20 % slower is no rival."""
+    assert bounds(rivals=(way(1.7, 1.05, Protocol.LL),)).high == 1.7
+    assert bounds(rivals=(way(1.7, 1.2, Protocol.LL),)).high == 1.2
