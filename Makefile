@@ -2,11 +2,15 @@
 #   make serve   set up and run the service on SQLite
 #   make test    set up, lint and test
 
-PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do command -v $$p && break; done)
+# The first Python 3.11 or newer that runs and can make an environment; PYTHON= chooses another.
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; do \
+	$$p -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && command -v $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 SERVE_FLAGS ?=
+COMPILE := build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-annotate --no-header
 
 .DEFAULT_GOAL := help
 
@@ -35,16 +39,18 @@ bench: $(VENV)/.dev  ## print the table of docs/performance.md
 calibrate: $(VENV)/.dev  ## fit the collective constants again
 	@$(BIN)/python -m validation.fit_collectives
 
-lock:  ## resolve the requirements again (needs uv)
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --upgrade pyproject.toml -o requirements.txt
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --upgrade -c requirements.txt --extra dev pyproject.toml -o requirements-dev.txt
-	printf 'hatchling\neditables\n' | uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header -c requirements-dev.txt - -o requirements-build.txt
+lock:  ## resolve the requirements again
+	@$(PYTHON) -m venv build/uv
+	@build/uv/bin/python -m pip --disable-pip-version-check install --quiet uv
+	@$(COMPILE) pyproject.toml -o requirements.txt
+	@$(COMPILE) -c requirements.txt --extra dev pyproject.toml -o requirements-dev.txt
+	@printf 'hatchling\neditables\n' | $(COMPILE) -c requirements-dev.txt - -o requirements-build.txt
 
 clean:  ## remove what make made
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(VENV)/.venv:
-	@test -n "$(PYTHON)" || { echo "no python3 found: Stepcast needs Python 3.11 or newer"; exit 1; }
+	@test -n "$(PYTHON)" || { echo "no Python 3.11 or newer that has venv was found (on Debian: apt-get install python3-venv)"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(f"{sys.executable} is Python {sys.version.split()[0]}: Stepcast needs 3.11 or newer, set PYTHON=" if sys.version_info < (3, 11) else 0)'
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@

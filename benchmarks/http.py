@@ -144,6 +144,8 @@ def print_rates(measured: dict[str, Arm]) -> None:
         print(arm.row())
     print("\n| ratio of requests/s | min / **median** / max | target |\n|---|---|---|")
     for name, baseline, target in RATIOS:
+        if not {name, baseline} <= set(measured):
+            continue
         pairs = zip(measured[name].loads, measured[baseline].loads, strict=True)
         ratios = [load.requests_per_second / base.requests_per_second for load, base in pairs]
         print(f"| {name} ÷ {baseline} | {spread(ratios, '{:.2f}')} | ≥ {target:.2f} |")
@@ -181,6 +183,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2.0, help="of each arm in each round")
     parser.add_argument("--clients", type=int, default=16)
+    parser.add_argument("--only", default="", help="arms whose name holds this, without memory and start")
     parser.add_argument("--memory-requests", type=int, default=20_000, help="the target is flat over 100000")
     options = parser.parse_args()
     print(
@@ -192,13 +195,16 @@ def main() -> None:
     try:
         with tempfile.TemporaryDirectory(prefix="stepcast-bench-") as name:
             folder = Path(name)
-            with arms(server, folder) as measured:
+            with arms(server, folder) as started:
+                measured = {name: arm for name, arm in started.items() if options.only in name}
                 for arm in measured.values():  # warm up
                     run(arm.port, varied(arm.request, -1), clients=options.clients, seconds=0.5)
                 for number in range(options.rounds):
                     for arm in measured.values():
                         arm.measure(options.seconds, options.clients, number)
             print_rates(measured)
+            if options.only:
+                return
             print_memory(folder, options.memory_requests, options.clients)
             print_start(folder, options.rounds)
     finally:

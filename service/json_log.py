@@ -39,4 +39,5 @@ def log_to_stderr(level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=level, handlers=[handler], force=True)
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # each costs, and none is printed
     logging.getLogger("alembic").setLevel(logging.WARNING)  # tells of every connection that it looks at

@@ -50,18 +50,17 @@ def _create_scenarios() -> None:
     op.create_index("ix_scenarios_system_id", "scenarios", ["system", "id"])
     op.create_table(
         "evaluations",
-        sa.Column("id", sa.Uuid(as_uuid=False), nullable=False),
         sa.Column("scenario_id", sa.Uuid(as_uuid=False), nullable=False),
-        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("number", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("id", sa.Uuid(as_uuid=False), nullable=False),
         sa.Column("engine_version", sa.String(64), nullable=False),
         sa.Column("catalog_revision", sa.String(128), nullable=False),
         sa.Column("estimate", sa.JSON(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
-        sa.PrimaryKeyConstraint("id", name="pk_evaluations"),
+        sa.PrimaryKeyConstraint("scenario_id", "number", name="pk_evaluations"),
         sa.ForeignKeyConstraint(
             ["scenario_id"], ["scenarios.id"], name="fk_evaluations_scenario_id_scenarios", ondelete="CASCADE"
         ),
-        sa.UniqueConstraint("scenario_id", "number", name="uq_evaluations_scenario_id_number"),
         comment="Answers; rows are added and never updated.",
     )
     op.create_table(

@@ -101,7 +101,9 @@ class Catalog:
         entry = self._find(kind, name, pointer)
         key = (kind, entry.id)
         if key not in self._built:
-            self._built[key] = self.build(kind, entry.document, pointer)
+            # Kept by an older version, perhaps, or what it names is gone: a custom entry is checked again.
+            document = self.checked(kind, entry.document, pointer) if entry.origin == "custom" else entry.document
+            self._built[key] = self.build(kind, document, pointer)
         return self._built[key]
 
     def checked(

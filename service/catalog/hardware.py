@@ -112,7 +112,11 @@ def _scale_up(
     stated: Mapping[str, Any], card: Mapping[str, Any], gpus_per_node: int, network: Lookup, pointer: str
 ) -> ScaleUp:
     own = card.get("scale_up", {})
-    topology = Topology(stated.get("topology") or own.get("topology") or Topology.PCIE)
+    wiring = stated.get("topology") or own.get("topology") or (None if own else Topology.PCIE)
+    if wiring is None:
+        message = "is required: the accelerator has links, but does not say how they are wired"
+        raise NotAskable(FieldProblem(f"{pointer}/scale_up/topology", message, allowed=[*Topology]))
+    topology = Topology(wiring)
     if topology is Topology.PCIE:
         own = card.get("host_link", {})  # peer to peer over the host's PCIe, one x16 slot a board
     reference = stated.get("network") or own.get("network")

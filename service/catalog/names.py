@@ -59,7 +59,7 @@ class Names:
         given = shown(name)
         if holders:
             message = f"{given!r} could be any of {', '.join(holders)}"
-            raise AmbiguousAlias(message, [FieldProblem(pointer, message, given, list(holders), holders[0])])
+            raise AmbiguousAlias(message, [FieldProblem(pointer, message, given, list(holders))])
         close = nearest(name, [*self.ids.values(), *self.aliases])
         suggestion = self.holders(close)[0] if close else None
         message = f"{given!r} is none of the {self.kind}" + (f"; did you mean {suggestion!r}?" if suggestion else "")

@@ -26,8 +26,10 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         if self._own_metrics_dir:
             os.environ[_METRICS_DIR] = tempfile.mkdtemp(prefix="stepcast-metrics-")
         from service.app import create_app  # only now: metrics read the environment when they are imported
+        from service.cli.worker import ProblemWorker
 
         self._create_app = create_app
+        self._worker_class = ProblemWorker
         super().__init__()
 
     def load_config(self) -> None:
@@ -36,7 +38,7 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         chosen: dict[str, Any] = {
             "bind": f"{host}:{settings.port}",
             "workers": settings.workers,
-            "worker_class": "gthread",
+            "worker_class": self._worker_class,
             "threads": settings.threads,
             "keepalive": 75,  # longer than the idle time of the balancers in front
             "limit_request_line": 8190,

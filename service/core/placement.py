@@ -99,7 +99,7 @@ def place(system: System, num_ranks: int, ranks_per_node: int | None = None) -> 
     if problems:
         raise UnsupportedRankCount("; ".join(p.message for p in problems), problems)
     nodes_per_domain = max(1, domain_gpus // system.gpus_per_node)
-    per_domain = min(num_ranks, per_node * nodes_per_domain)
+    per_domain = min(num_ranks, domain_gpus, per_node * nodes_per_domain)
     if ranks_per_node is None and num_ranks <= domain_gpus:
         per_domain = num_ranks
     return Placement(num_ranks, per_node, per_domain)

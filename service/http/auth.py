@@ -23,6 +23,7 @@ class Gate:
         self._bootstrap = [(_digest(token), scopes) for token, scopes in settings.api_tokens.items()]
         self._open_to_all = settings.allow_open
         self._open_to_this_machine = settings.on_loopback
+        self._has_tokens = bool(self._bootstrap)  # once true it stays so: a service that was closed never opens again
 
     def admit(self, request: Request, scope: str) -> None:
         """Return if the request may use the scope, raise Refused if not."""
@@ -40,10 +41,13 @@ class Gate:
             raise Refused("forbidden", f"the token lacks the scope {scope!r}", headers={"WWW-Authenticate": challenge})
 
     def _is_open(self, request: Request) -> bool:
-        if self._bootstrap:
+        if self._has_tokens:
             return False
         here = self._open_to_this_machine and (request.remote_addr or "127.").startswith(_LOOPBACK)
-        return (self._open_to_all or here) and not self._tokens.any()
+        if not self._open_to_all and not here:
+            return False
+        self._has_tokens = self._tokens.any()
+        return not self._has_tokens
 
     def _scopes(self, token: str) -> frozenset[str] | None:
         given = _digest(token)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from flask import Request
-from werkzeug.exceptions import RequestEntityTooLarge
+from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
 from service.errors import FieldProblem
 from service.http.refusals import Refused, invalid_request
@@ -98,7 +98,12 @@ def read_json_object(request: Request) -> dict[str, Any]:
         why = f"{given} is not taken" if given else "the request has no Content-Type"
         problem = FieldProblem("", why, given or None, ["application/json"], "application/json")
         raise Refused("unsupported-media-type", f"{why}; send application/json", [problem])
-    body = request.get_data(cache=False)
+    try:
+        body = request.get_data(cache=False)
+    except HTTPException:  # too large, or the client went away
+        raise
+    except Exception:  # each server has its own for a chunk that is none
+        raise Refused("bad-request", "the body cannot be read: it ends early, or its chunks are malformed") from None
     # Werkzeug cuts a chunked body at the limit without a word.
     if request.max_content_length is not None and len(body) >= request.max_content_length:
         raise RequestEntityTooLarge

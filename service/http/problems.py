@@ -80,18 +80,35 @@ def problem_response(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """Return the answer for a row of `problem_types`; status and title are the row's unless given."""
+    request_id = request.environ.get("stepcast.request_id", "")
+    problem = problem_of(code, detail, problems, status=status, title=title, request_id=request_id)
+    return Response(problem_body(problem), problem.status, headers=dict(headers or {}), content_type=PROBLEM_JSON)
+
+
+def problem_of(
+    code: str,
+    detail: str,
+    problems: Sequence[FieldProblem] = (),
+    *,
+    status: int | None = None,
+    title: str | None = None,
+    request_id: str,
+) -> Problem:
+    """Return the document for a row of `problem_types`, or about:blank for a code that has none."""
     row = PROBLEM_TYPES.get(code)
-    problem = Problem(
+    return Problem(
         type=f"/problems/{code}" if row else "about:blank",
         title=title or (row.title if row else detail),
         status=status or (row.status if row else 500),
         detail=detail if len(detail) <= _LONGEST_DETAIL else f"{detail[:_LONGEST_DETAIL]}…",
         errors=[_presentable(item) for item in problems[:_MOST_PROBLEMS]],
-        request_id=request.environ.get("stepcast.request_id", ""),
+        request_id=request_id,
     )
-    # ASCII: what was sent and is echoed may hold halves of characters that UTF-8 cannot carry.
-    body = json.dumps(_SCHEMA.dump(problem), allow_nan=False)
-    return Response(body, problem.status, headers=dict(headers or {}), content_type=PROBLEM_JSON)
+
+
+def problem_body(problem: Problem) -> bytes:
+    """Return a problem as JSON. In ASCII: what is echoed may hold halves of characters that UTF-8 cannot carry."""
+    return json.dumps(_SCHEMA.dump(problem), allow_nan=False).encode("ascii")
 
 
 def _presentable(problem: FieldProblem) -> FieldProblem:

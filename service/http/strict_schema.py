@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from marshmallow import RAISE, Schema, ValidationError
+from marshmallow import RAISE, Schema, ValidationError, fields
+from marshmallow.exceptions import SCHEMA
 
 from service.errors import FieldProblem
 from service.http.fields import StatedField, nearest
@@ -37,13 +39,17 @@ class StrictSchema(Schema):
     def _problems_of(self, messages: Mapping[str, Any], document: Mapping[str, Any]) -> Iterator[FieldProblem]:
         for name, found in messages.items():
             pointer = f"/{escape(str(name))}"
-            if name not in self.fields:
+            if name == SCHEMA:
+                yield from _flattened("", found, document)
+            elif name not in self.fields:
                 known = list(self.fields)
                 yield FieldProblem(pointer, "is not a field of this request", name, known, nearest(name, known))
             elif name not in document:
                 yield FieldProblem(pointer, "is required", None, self._allowed(name))
             elif document[name] is None:
                 yield FieldProblem(pointer, "may not be null", None, self._allowed(name))
+            elif (inner := _nested(self.fields[name])) and isinstance(found, dict) and isinstance(document[name], dict):
+                yield from (at(pointer, problem) for problem in inner._problems_of(found, document[name]))
             else:
                 yield from _flattened(pointer, found, document[name])
 
@@ -55,16 +61,26 @@ class StrictSchema(Schema):
         return schema.get("enum") or (bounds if "minimum" in schema else field.metadata.get("description"))
 
 
+def _nested(field: fields.Field[Any]) -> StrictSchema | None:
+    schema = field.schema if isinstance(field, fields.Nested) else None
+    return schema if isinstance(schema, StrictSchema) else None
+
+
+def at(pointer: str, problem: FieldProblem) -> FieldProblem:
+    """Return a problem of a part as a problem of the whole that has the part at `pointer`."""
+    return replace(problem, pointer=pointer + problem.pointer)
+
+
 def _flattened(pointer: str, found: Any, value: Any) -> Iterator[FieldProblem]:
     """Yield the problems in marshmallow's nest of messages."""
     if isinstance(found, Mapping):
         for key, item in found.items():
             within = value[key] if isinstance(value, list) and isinstance(key, int) and key < len(value) else None
-            yield from _flattened(f"{pointer}/{escape(str(key))}", item, within)
+            yield from _flattened(pointer if key == SCHEMA else f"{pointer}/{escape(str(key))}", item, within)
     elif isinstance(found, list):
         for item in found:
             yield from _flattened(pointer, item, value)
     elif isinstance(found, FieldProblem):
-        yield FieldProblem(pointer + found.pointer, found.message, found.value, found.allowed, found.suggestion)
+        yield at(pointer, found)
     else:
         yield FieldProblem(pointer, str(found)[:1].lower() + str(found)[1:].rstrip("."), value)

@@ -6,13 +6,14 @@ import json
 import os
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
+from select import select
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DisconnectionError
 
 from service.errors import StoreFull, StoreUnavailable
 from service.persistence import migrations
@@ -43,7 +44,7 @@ class SqlDatabase:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Give a connection that commits nothing: each statement sees the newest commit."""
+        """Give a connection without a transaction: each statement sees the newest commit."""
         with refusals(), self._reads.connect() as connection:
             yield connection
 
@@ -52,6 +53,10 @@ class SqlDatabase:
         """Give a connection in a transaction: all of it is durable when the block ends, or none."""
         with refusals(), self.engine.begin() as connection:
             yield connection
+
+    def writing_at_once(self) -> AbstractContextManager[Connection]:
+        """Give a connection for what is one statement on Postgres: a transaction without BEGIN and COMMIT."""
+        return self.writing() if self.engine.dialect.name == "sqlite" else self.reading()
 
     def ready(self) -> tuple[bool, str]:
         """Return whether the database is reachable with the schema of this version, and why not."""
@@ -141,14 +146,21 @@ def _open_postgres(url: URL, threads: int) -> SqlDatabase:
     options = " ".join([_POSTGRES_TIMEOUTS, *_listed(url.query.get("options", ()))])  # of two, the later counts
     url = url.set(drivername="postgresql+psycopg").update_query_dict({**_POSTGRES_ARGUMENTS, **url.query})
     url = url.update_query_dict({"options": options})
-    # A connection that the server or a proxy cut while idle is replaced before it is used.
-    engine = _engine(url, threads, {}, pool_pre_ping=True)
+    engine = _engine(url, threads, {})
+
+    @event.listens_for(engine, "checkout")
+    def refuse_cut(connection: Any, record: Any, proxy: Any) -> None:
+        # An idle connection has nothing to say unless the server or a proxy ended it. A round trip, as pool_pre_ping
+        # makes, would say no more and take as long as a write; silent losses are found by tcp_user_timeout.
+        if connection.closed or select([connection.fileno()], (), (), 0)[0]:
+            raise DisconnectionError  # the pool replaces it, and its siblings
+
     _, arguments = engine.dialect.create_connect_args(url)
     reads = engine.execution_options(isolation_level="AUTOCOMMIT")
     return SqlDatabase(engine, reads, HotReads(lambda: PostgresHotConnection(arguments)))
 
 
-def _engine(url: URL, threads: int, connect_args: dict[str, Any], **more: Any) -> Engine:
+def _engine(url: URL, threads: int, connect_args: dict[str, Any]) -> Engine:
     return create_engine(
         url,
         connect_args=connect_args,
@@ -156,7 +168,6 @@ def _engine(url: URL, threads: int, connect_args: dict[str, Any], **more: Any) -
         max_overflow=threads,
         pool_timeout=POOL_TIMEOUT_SECONDS,
         json_serializer=_to_json,
-        **more,
     )
 
 

@@ -9,13 +9,14 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, func, insert, select, type_coerce
+from sqlalchemy import ColumnElement, Connection, Row, Select, func, select, type_coerce
 from sqlalchemy.dialects import postgresql, sqlite
 
 from service.errors import IdempotencyConflict, ScenarioNotFound
 from service.persistence.cursors import from_cursor, invalid_cursor, to_cursor
 from service.persistence.database import SqlDatabase
 from service.persistence.identifiers import canonical_id, new_id
+from service.persistence.prepared_inserts import PreparedInserts
 from service.persistence.storable import refuse_unstorable
 from service.persistence.tables import evaluations, idempotency_keys, scenarios
 from service.planning.scenarios import Evaluation, NewScenario, Page, Scenario, ScenarioFilter
@@ -45,6 +46,7 @@ class SqlScenarioStore:
 
     def __init__(self, database: SqlDatabase) -> None:
         self._database = database
+        self._insert = PreparedInserts(database.engine.dialect, scenarios, evaluations)
 
     def add(
         self, scenario: NewScenario, estimate: Mapping[str, Any], idempotency_key: str | None = None
@@ -62,13 +64,16 @@ class SqlScenarioStore:
         now = datetime.now(UTC)
         row = _scenario_row(scenario, estimate, now)
         evaluation = Evaluation(new_id(), now, estimate)
+        values = self._insert.spelled(row, _evaluation_row(row["id"], 1, evaluation))
+        if idempotency_key is None:
+            with self._database.writing_at_once() as connection:
+                self._insert.execute(connection, values)
+            return _scenario(row, evaluation), True
         with self._database.writing() as connection:
-            if idempotency_key is not None:
-                claim = _claim(idempotency_key, scenario, row)
-                if connection.execute(_CLAIM_KEY[connection.dialect.name], claim).first() is None:
-                    return _kept_before(connection, claim), False
-            connection.execute(insert(scenarios), row)
-            connection.execute(insert(evaluations), _evaluation_row(row["id"], 1, evaluation))
+            claim = _claim(idempotency_key, scenario, row)
+            if connection.execute(_CLAIM_KEY[connection.dialect.name], claim).first() is None:
+                return _kept_before(connection, claim), False
+            self._insert.execute(connection, values)
         return _scenario(row, evaluation), True
 
     def get(self, scenario_id: str) -> Scenario:

@@ -20,7 +20,6 @@ from sqlalchemy import (
     Table,
     Text,
     TypeDecorator,
-    UniqueConstraint,
     Uuid,
 )
 from sqlalchemy.dialects.postgresql import JSONB
@@ -79,14 +78,13 @@ scenarios = Table(
 evaluations = Table(
     "evaluations",
     metadata,
-    Column("id", Id, primary_key=True),
-    Column("scenario_id", Id, ForeignKey("scenarios.id", ondelete="CASCADE"), nullable=False),
-    Column("number", Integer, nullable=False),  # 1, 2, 3 … within the scenario
+    Column("scenario_id", Id, ForeignKey("scenarios.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),  # 1, 2, 3 … within the scenario
+    Column("id", Id, nullable=False),
     Column("engine_version", String(64), nullable=False),
     Column("catalog_revision", String(128), nullable=False),
     Column("estimate", Document, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
-    UniqueConstraint("scenario_id", "number"),
     comment="Answers; rows are added and never updated.",
 )
 

@@ -96,3 +96,31 @@ def test_a_chunked_body_over_the_limit_is_refused(port: int) -> None:
 def test_a_chunked_body_is_read(port: int) -> None:
     status, text = _ask(port, "POST", COLLECTIVE, iter([b'{"gpus"', b": 0}"]), chunked=True)
     assert (status, "/gpus" in text) == (422, True)
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status"),
+    [
+        (b"nonsense\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nno colon\r\n\r\n", 400),
+        (b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 414),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"x" * 9000 + b"\r\n\r\n", 431),
+        (
+            b"POST /v1/estimates/collective HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\nnot hexadecimal\r\n",
+            400,
+        ),
+    ],
+    ids=["no HTTP", "no header", "long path", "long header", "bad chunk"],
+)
+def test_what_is_no_request_is_a_problem_too(port: int, request_bytes: bytes, status: int) -> None:
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+        client.sendall(request_bytes)
+        client.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(lambda: client.recv(65536), b""))
+    head, body = answer.split(b"\r\n\r\n", 1)
+    assert head.startswith(f"HTTP/1.1 {status} ".encode())
+    assert b"Content-Type: application/problem+json" in head
+    document = json.loads(body)
+    assert document["status"] == status
+    assert document["request_id"] in head.decode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
+import psycopg
 import pytest
 from sqlalchemy import func, insert, select, update
 
@@ -62,6 +64,15 @@ def test_a_scenario_comes_back_as_it_was_kept(store: SqlScenarioStore) -> None:
 def test_an_estimate_is_kept_to_the_letter(store: SqlScenarioStore) -> None:
     kept, _ = store.add(NEW, ESTIMATE)
     assert repr(store.get(kept.id).evaluation.estimate) == repr(ESTIMATE)
+
+
+@pytest.mark.parametrize("key", [None, "key"])
+def test_a_scenario_is_kept_with_its_evaluation_or_not_at_all(store: SqlScenarioStore, key: str | None) -> None:
+    with pytest.raises((sqlite3.IntegrityError, psycopg.IntegrityError)):
+        store.add(NEW, ESTIMATE | {"engine_version": None}, key)
+    assert _names(store, EVERYTHING) == []
+    _, new = store.add(NEW, ESTIMATE, key)
+    assert new
 
 
 @pytest.mark.parametrize("missing", ["", "no-id", str(uuid4()), "0" * 32, "x" * 36, "\x00", "é" * 36])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from service.core.transformer.architecture import QkNorm, TransformerArchitecture
+from service.core.transformer.architecture import LatentAttention, QkNorm, TransformerArchitecture
 
 
 def parameter_terms(architecture: TransformerArchitecture) -> Mapping[str, int]:
@@ -71,7 +71,7 @@ def attention_parameters(architecture: TransformerArchitecture) -> int:
     h, heads, kv_heads, d = a.hidden_size, a.num_attention_heads, a.num_key_value_heads, a.head_dim
     sinks = heads if a.attention_sinks else 0
     if a.mla is not None:
-        return _latent_attention_parameters(a) + sinks
+        return _latent_attention_parameters(a, a.mla) + sinks
     query_width, key_value_width = heads * d, kv_heads * d
     qk_norm = {
         QkNorm.NONE: 0,
@@ -96,6 +96,8 @@ def mlp_parameters(architecture: TransformerArchitecture, width: int) -> int:
 
     Parameters
     ----------
+    architecture : TransformerArchitecture
+        The shape: h hidden_size, m matrices. [-]
     width : int
         f, intermediate width. [-]
 
@@ -111,6 +113,11 @@ def mlp_parameters(architecture: TransformerArchitecture, width: int) -> int:
 def expert_parameters(architecture: TransformerArchitecture) -> int:
     """Return the parameters of one routed (or shared) expert; 0 for a dense model.
 
+    Parameters
+    ----------
+    architecture : TransformerArchitecture
+        The shape. [-]
+
     Source
     ------
     Definition: an expert is an MLP of ``expert_ffn_hidden_size``.
@@ -121,6 +128,11 @@ def expert_parameters(architecture: TransformerArchitecture) -> int:
 
 def total_parameters(architecture: TransformerArchitecture) -> int:
     """Return all parameters of the main model.
+
+    Parameters
+    ----------
+    architecture : TransformerArchitecture
+        The shape. [-]
 
     Source
     ------
@@ -134,6 +146,11 @@ def active_parameters(architecture: TransformerArchitecture) -> int:
 
     .. math:: N_{active} = N - L_m (E - k) N_{expert}
 
+    Parameters
+    ----------
+    architecture : TransformerArchitecture
+        The shape. [-]
+
     Source
     ------
     Definition; both embedding tables are included, which is more than some model cards count.
@@ -145,6 +162,11 @@ def active_parameters(architecture: TransformerArchitecture) -> int:
 
 def active_parameters_without_input_embedding(architecture: TransformerArchitecture) -> int:
     """Return the active parameters without the input table, which a token reads one row of; a tied one stays.
+
+    Parameters
+    ----------
+    architecture : TransformerArchitecture
+        The shape. [-]
 
     Source
     ------
@@ -162,6 +184,11 @@ def mtp_parameters(architecture: TransformerArchitecture) -> int:
 
     The embedding table and the output head are shared with the main model and not counted again.
 
+    Parameters
+    ----------
+    architecture : TransformerArchitecture
+        The shape. [-]
+
     Source
     ------
     DeepSeek-AI, "DeepSeek-V3 Technical Report", arXiv:2412.19437, section 2.2: a projection of two normalised
@@ -178,10 +205,8 @@ def mtp_parameters(architecture: TransformerArchitecture) -> int:
     return a.num_mtp_layers * (projection + layer + 3 * norm)
 
 
-def _latent_attention_parameters(a: TransformerArchitecture) -> int:
-    mla, h, heads = a.mla, a.hidden_size, a.num_attention_heads
-    if mla is None:
-        return 0
+def _latent_attention_parameters(a: TransformerArchitecture, mla: LatentAttention) -> int:
+    h, heads = a.hidden_size, a.num_attention_heads
     compressed_query = mla.q_lora_rank or h  # width that the query heads are made from
     return (
         (h * mla.q_lora_rank + mla.q_lora_rank if mla.q_lora_rank else 0)  # query compression and its norm

@@ -212,6 +212,14 @@ def test_a_new_system_that_could_not_be_asked_about(shipped):
         validate_new_entry("systems", {"id": "empty", "kind": "cluster"}, shipped)
 
 
+def test_a_kept_entry_that_no_longer_holds_together_is_refused(shipped):
+    kept = {"id": "node", "accelerator": "gone", "gpus_per_node": 8}
+    merged = shipped.with_custom([("systems", kept, 1)])
+    with pytest.raises(InvalidCatalogEntry):
+        merged.system("node")
+    assert merged.entry("systems", "node").document["derived"]["askable"] is False
+
+
 def test_entries_are_in_order(shipped):
     for kind in EntryKind:
         ids = [entry.id for entry in shipped.entries(kind)]

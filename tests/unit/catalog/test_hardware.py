@@ -110,6 +110,7 @@ def test_a_fat_tree_of_three_tiers():
         ({"accelerator": "card"}, "/gpus_per_node"),
         ({"accelerator": CARD, "gpus_per_node": 8}, "/scale_up/network"),
         ({"accelerator": "card", "gpus_per_node": 8, "scale_up": {"network": "silent"}}, f"/scale_up/{RATE}"),
+        ({"accelerator": {**CARD, "scale_up": {"network": "links"}}, "gpus_per_node": 8}, "/scale_up/topology"),
         (
             {"accelerator": "card", "gpus_per_node": 8, "scale_out": {"network": "silent"}},
             "/scale_out/bandwidth_per_gpu_bytes_per_second",

@@ -75,3 +75,9 @@ def test_a_domain_need_not_fill_its_last_node():
     """Six of a rack's GPUs: four of one tray and two of the next, all on one NVLink."""
     placement = place(system(gpus_per_node=4, domain_gpus=72, max_gpus=576), 6)
     assert (placement.num_nodes, placement.num_domains) == (2, 1)
+
+
+def test_a_bridge_joins_part_of_a_node():
+    """Four of a box of eight whose bridges join two: two domains of two."""
+    placement = place(system(gpus_per_node=8, domain_gpus=2), 4)
+    assert (placement.num_nodes, placement.ranks_per_domain, placement.num_domains) == (1, 2, 2)
