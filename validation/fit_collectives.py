@@ -55,6 +55,7 @@ class Generation:
     in_switch_reduction: bool
     fitted_systems: tuple[str, ...]
     held_out_systems: tuple[str, ...]
+    switch_limit_systems: tuple[str, ...] = ()  # whose public runs of 8 GPUs say what the switch sustains
     fitted_gpus: tuple[int, ...] = (2, 8)
 
     def system(self) -> System:
@@ -84,6 +85,7 @@ GENERATIONS = (
         True,
         ("dgx-b200",),
         ("dgx-b300", "gb200-nvl72"),
+        ("gb200-nvl72",),
     ),
 )
 
@@ -238,7 +240,9 @@ class Fit:
         ratios = [
             p.size_bytes * (1 + 1 / p.gpus) / p.seconds / link
             for p in points
-            if p.size_bytes >= LARGEST_BYTES and self.predictor(self.constants)(p)[1] == "nvls"
+            if p.size_bytes >= LARGEST_BYTES
+            and p.collective == "all_reduce"
+            and self.predictor(self.constants)(p)[1] == "nvls"
         ]
         if ratios:
             self.constants["nvls"]["link_ratio"] = float(f"{np.median(ratios):.3g}")
@@ -297,6 +301,7 @@ def _yaml(fit: Fit, fitted: Sequence[CollectivePoint], held_out: Sequence[Collec
     if switch_rows:
         lines += [
             "  switch_limit_table: validation/collectives_public.csv   # rows of 1 GiB and more, nvls link_ratio only",
+            f"  switch_limit_systems: [{', '.join(generation.switch_limit_systems)}]",
             f"  switch_limit_rows: {switch_rows}",
         ]
     lines += ["", "constants:"]
@@ -343,7 +348,7 @@ def fitted_files(shipped: Calibrations) -> Iterator[tuple[Path, str]]:
         held_out = [p for p in mine if p not in fitted]
         fit = Fit(generation, shipped)
         fit.fit(fitted)
-        large = [p for p in public if _generation_of(p.system) == generation.id and p.collective == "all_reduce"]
+        large = [p for p in public if p.system in generation.switch_limit_systems and p.gpus == 8]
         switch_rows = fit.fit_switch_limit(large) if generation.in_switch_reduction else 0
         yield FOLDER / f"collectives-{generation.id}.yaml", _yaml(fit, fitted, held_out, switch_rows)
 
@@ -354,13 +359,6 @@ def main() -> None:
     for path, text in fitted_files(load_calibrations(FOLDER)):
         path.write_text(text, encoding="utf-8")
         print(text)
-
-
-def _generation_of(system: str) -> str:
-    for sign, generation in (("h100", "hopper-nvlink4"), ("h200", "hopper-nvlink4"), ("a3-ultra", "hopper-nvlink4")):
-        if sign in system:
-            return generation
-    return "blackwell-nvlink5" if any(s in system for s in ("b200", "b300")) else "ampere-nvlink3"
 
 
 if __name__ == "__main__":

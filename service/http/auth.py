@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 from hashlib import sha256
+from time import monotonic
 from typing import Final
 
 from flask import Request
@@ -12,6 +13,7 @@ from service.http.refusals import Refused
 from service.planning.stores import TokenStore
 from service.settings import Settings
 
+LOOK_AGAIN_SECONDS: Final = 1.0  # how long an open service may take to notice its first token
 _LOOPBACK: Final = ("127.", "::1", "::ffff:127.")
 
 
@@ -24,6 +26,7 @@ class Gate:
         self._open_to_all = settings.allow_open
         self._open_to_this_machine = settings.on_loopback
         self._has_tokens = bool(self._bootstrap)  # once true it stays so: a service that was closed never opens again
+        self._looked_at = float("-inf")
 
     def admit(self, request: Request, scope: str) -> None:
         """Return if the request may use the scope, raise Refused if not."""
@@ -46,7 +49,10 @@ class Gate:
         here = self._open_to_this_machine and (request.remote_addr or "127.").startswith(_LOOPBACK)
         if not self._open_to_all and not here:
             return False
-        self._has_tokens = self._tokens.any()
+        now = monotonic()
+        if now - self._looked_at >= LOOK_AGAIN_SECONDS:
+            self._has_tokens = self._tokens.any()
+            self._looked_at = now
         return not self._has_tokens
 
     def _scopes(self, token: str) -> frozenset[str] | None:

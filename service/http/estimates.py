@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from service.catalog.catalog import Catalog
 from service.errors import FieldProblem, StepcastError
 from service.http.formats import chosen_format
 from service.http.json_body import read_json_object
+from service.http.json_text import refuse_non_finite, to_json
 from service.http.metrics import count_estimate
 from service.http.operations import services
 from service.http.plain_dump import Dump
@@ -27,7 +27,6 @@ from service.http.text_pages import estimate_page
 from service.planning.estimates import Estimate
 
 Rows = Sequence[Sequence[Any]]
-_to_json = json.JSONEncoder(allow_nan=False, ensure_ascii=False).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +85,13 @@ class EstimateKind:
         count_estimate(self.kind, time.perf_counter() - started)
         return estimate
 
+    def document(self, estimate: Estimate) -> dict[str, Any]:
+        """Return an estimate as JSON; a figure that is not finite is a fault of ours, and raises ValueError."""
+        document = self.dump(estimate)
+        for part in ("result", "range", "ideal"):
+            refuse_non_finite(document[part])
+        return document
+
     def _unknown_names(self, given: Mapping[str, Any], catalog: Catalog) -> list[FieldProblem]:
         """Return what the planner would say of the names, which it never gets to see when the shape is wrong."""
         found: list[FieldProblem] = []
@@ -112,12 +118,12 @@ def answer_estimate(kind: EstimateKind) -> Response:
         return Response(estimate_page(estimate), content_type="text/plain; charset=utf-8")
     if wanted == "csv":
         return Response(_csv(kind.table(estimate)), content_type="text/csv; charset=utf-8")
-    return json_response(kind.dump(estimate))
+    return json_response(kind.document(estimate))
 
 
 def json_response(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Return a JSON answer. A figure that is not finite is a fault of ours, and raises."""
-    return Response(_to_json(document) + "\n", status, headers=headers, content_type="application/json")
+    """Return a JSON answer, with the newline that a terminal wants."""
+    return Response(to_json(document) + b"\n", status, headers=headers, content_type="application/json")
 
 
 def _csv(rows: Rows) -> str:

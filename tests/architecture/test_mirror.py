@@ -20,7 +20,6 @@ TESTED_FROM_OUTSIDE = {
     # a fake database would show nothing: each runs on SQLite and on Postgres
     "service/persistence/catalog_source.py": "tests/integration/test_catalog_store.py",
     "service/persistence/catalog_store.py": "tests/integration/test_catalog_store.py",
-    "service/persistence/hot_reads.py": "tests/integration/test_scenario_store.py",
     "service/persistence/migrations.py": "tests/integration/test_migrations.py",
     "service/persistence/scenario_store.py": "tests/integration/test_scenario_store.py",
     "service/persistence/tables.py": "tests/integration/test_migrations.py",
@@ -45,10 +44,6 @@ TESTED_FROM_OUTSIDE = {
     "service/errors.py": "tests/contract/test_bad_inputs.py",
     "service/planning/scenarios.py": "tests/integration/test_scenario_store.py",
     "service/planning/stores.py": "tests/integration/test_catalog_store.py",
-    # parts of one question, asked as a whole
-    "service/planning/collective_derivation.py": "tests/unit/planning/test_collective.py",
-    "service/planning/collective_question.py": "tests/unit/planning/test_collective.py",
-    "service/planning/collective_range.py": "tests/unit/planning/test_collective.py",
 }
 
 

@@ -13,7 +13,7 @@ from tests.architecture.sources import ROOT
 NOWHERE = {
     "a folder of one machine": r"(?<![\w.~-])/(?:work|home|root|Users|workspace)/\w",
     "the host of a package index": r"\bpypi[.]org|pythonhosted[.]org|registry[.]npmjs[.]org|deb[.]debian[.]org",
-    "an id that only a private index resolves": r"(?i)\bcode[- ]index\b|\bfile id \d",
+    "an id that only a private index resolves": r"(?i)\bcode[- ]index\b|\bfile id \d|\bby the[ ]index\b",
     "a document that is not public": r"(?i)\binternal use[ ]only\b",
 }
 

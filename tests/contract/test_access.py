@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from service.http import auth
 from service.http.api import OPERATIONS, build
 from tests.contract.asking import QUESTION, post, problem_of
 from tests.fakes import fake_app, fake_services
@@ -17,6 +18,11 @@ SCENARIO = {"name": "n", "kind": "collective", "inputs": QUESTION}
 
 def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
+
+
+@pytest.fixture(autouse=True)
+def _look_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auth, "LOOK_AGAIN_SECONDS", 0.0)
 
 
 def test_every_operation_with_a_scope_needs_a_token() -> None:
@@ -78,3 +84,18 @@ def test_allow_open_lets_everyone_in_until_there_is_a_token() -> None:
 def test_an_address_that_is_not_loopback_is_never_open_by_itself() -> None:
     services = fake_services({"STEPCAST_HOST": "0.0.0.0"})
     problem_of(post(build(replace(services)).test_client(), QUESTION), 401)
+
+
+def test_an_open_service_looks_for_its_first_token_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auth, "LOOK_AGAIN_SECONDS", 1.0)
+    now = 100.0
+    monkeypatch.setattr(auth, "monotonic", lambda: now)
+    services = fake_services()
+    client = build(services).test_client()
+    assert post(client, QUESTION).status_code == 200
+    services.tokens.create("first", ["read"])
+    now = 101.0
+    problem_of(post(client, QUESTION), 401)
+    services.tokens.kept.clear()  # type: ignore[attr-defined]
+    now = 200.0
+    problem_of(post(client, QUESTION), 401)

@@ -75,7 +75,7 @@ def test_answers_are_dumped_by_the_published_names(kind: Any) -> None:
             "size_bytes": 1000,
             "overlap_window_seconds": 1,
         }
-        document = kind.dump(kind.estimate(kind.read(body, catalog), catalog))
+        document = kind.document(kind.estimate(kind.read(body, catalog), catalog))
         assert kind.answer.validate(document) == {}
         result = kind.answer.fields["result"].schema
         assert set(document["result"]) == set(result.fields)

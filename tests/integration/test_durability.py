@@ -19,7 +19,7 @@ SCENARIO = {
 
 
 def _until_200(service: Service, path: str) -> Answer:
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 30
     while True:
         answer = service.ask("GET", path)
         if answer.status == 200 or time.monotonic() > deadline:

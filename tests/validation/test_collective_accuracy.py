@@ -91,8 +91,10 @@ def test_the_range_holds_what_it_says():
     assert inside / total >= 0.88
 
 
-def test_public_runs_that_nothing_was_fitted_on():
-    """Public nccl-tests tables of other clusters, 8 GPUs of Hopper and Ampere, 1 MiB and more: median error.
+def test_public_runs_of_other_clusters():
+    """Public nccl-tests tables, 8 GPUs of Hopper and Ampere, 1 MiB and more: median error.
+
+    Only the rate that the switch sustains on 1 GiB and more was taken from the dgx-h100 ones.
 
     Other NCCL versions, other hosts, some under CUDA graphs: the spread of the tables themselves is 5 to 10 %.
     """

@@ -84,7 +84,7 @@ def create() -> Response:
     catalog = services().catalog.current()
     scenario, kind, question = _read(document, catalog)
     with inside("/inputs"):
-        estimate = kind.dump(kind.estimate(question, catalog))
+        estimate = kind.document(kind.estimate(question, catalog))
     kept, is_new = services().scenarios.add(scenario, estimate, key)
     headers = {"Location": f"/v1/scenarios/{kept.id}", "ETag": _etag(kept)}
     return json_response(scenario_document(kept), 201, headers if is_new else headers | {"Idempotent-Replayed": "true"})
