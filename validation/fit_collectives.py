@@ -76,6 +76,7 @@ GENERATIONS = (
         True,
         ("dgx-h100",),
         ("dgx-h200",),
+        ("dgx-h100",),
     ),
     Generation(
         "blackwell-nvlink5",
