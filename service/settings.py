@@ -27,7 +27,7 @@ def _default_database_url() -> str:
 
 
 def _database_url(text: str) -> str:
-    if not re.match(r"(sqlite|postgresql)(\+\w+)?://", text):
+    if not re.match(r"(sqlite|postgres|postgresql)(\+\w+)?://", text):
         raise ValueError("give sqlite:///path/to/file.db or postgresql+psycopg://user:password@host/name")
     return text
 

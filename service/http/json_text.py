@@ -1,33 +1,23 @@
-"""JSON answers as bytes: by orjson where it is installed (a twelfth of the time), else by the standard library."""
+"""JSON answers as bytes, by orjson: a twelfth of the standard library's time."""
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+import orjson
 
 _standard = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def _encoder() -> Callable[[Any], bytes]:
-    """Return the quickest encoder there is."""
+def to_json(document: Any) -> bytes:
+    """Return a document as UTF-8 JSON."""
     try:
-        fast: Callable[[Any], bytes] = importlib.import_module("orjson").dumps
-    except ModuleNotFoundError:
-        return lambda document: _standard(document).encode("utf-8")
-
-    def encode(document: Any) -> bytes:
-        try:
-            return fast(document)
-        except TypeError:  # an integer beyond 64 bits, in what a caller once sent
-            return _standard(document).encode("utf-8")
-
-    return encode
-
-
-to_json = _encoder()
+        return orjson.dumps(document)
+    except TypeError:  # an integer beyond 64 bits, in what a caller once sent
+        return _standard(document).encode("utf-8")
 
 
 def refuse_non_finite(figures: Mapping[str, Any]) -> None:

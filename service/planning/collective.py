@@ -183,11 +183,10 @@ def _single_rank(
 def _inputs(question: CollectiveQuestion, system: System, placement: Placement, buffer: Buffer) -> dict[str, Any]:
     return {
         "system": system.id if isinstance(question.system, str) else question.system,
-        "accelerator": system.accelerator.id,
         "collective": question.collective.value,
         "gpus": placement.num_ranks,
         "gpus_per_node": placement.ranks_per_node,
-        "size_bytes": buffer.size_bytes,
+        "size_bytes": question.size_bytes,
         "model": buffer.model_id if isinstance(question.model, str) else question.model,
         "dtype": question.dtype.value,
         "algorithm": question.algorithm.value if question.algorithm else "auto",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 
 from service.core.collectives import direct, in_network, ring, tree
@@ -85,18 +86,32 @@ def candidates(
     Availability: NVIDIA/nccl 5067397c, src/graph/tuning.cc and ncclNvlsSupported.
     """
     found = []
+    for algorithm, protocol, cost_function, way in _ways(collective, dtype, path.nvls is not None):
+        if cost_function is None:
+            found.append(way)
+        else:
+            cost = cost_function(collective, protocol, num_ranks, size_bytes, path)
+            believed = tuner_seconds(collective, algorithm, protocol, num_ranks, size_bytes, path)
+            found.append(Candidate(algorithm, protocol, cost, believed))
+    return tuple(found)
+
+
+@cache
+def _ways(
+    collective: Collective, dtype: Dtype, switch_adds: bool
+) -> tuple[tuple[Algorithm, Protocol, CostFunction | None, Candidate], ...]:
+    """Every way with its cost function, or None and why not; the same for every size and count of GPUs."""
+    found: list[tuple[Algorithm, Protocol, CostFunction | None, Candidate]] = []
     for algorithm, entry in ALGORITHMS.items():
-        cost_function = entry.costs.get(collective)
-        for protocol in entry.protocols:
-            why_not = _why_not(algorithm, collective, dtype, path)
-            if why_not is None and cost_function is not None:
-                cost = cost_function(collective, protocol, num_ranks, size_bytes, path)
-                believed = tuner_seconds(collective, algorithm, protocol, num_ranks, size_bytes, path)
-                found.append(Candidate(algorithm, protocol, cost, believed))
-            else:
-                found.append(Candidate(algorithm, protocol, None, None, why_not))
+        why_not = _why_not(algorithm, collective, dtype, switch_adds)
+        cost_function = entry.costs[collective] if why_not is None else None
+        found += [
+            (algorithm, protocol, cost_function, Candidate(algorithm, protocol, None, None, why_not))
+            for protocol in entry.protocols
+        ]
     for algorithm, reason in _NEEDS_SEVERAL_DOMAINS.items():
-        found.append(Candidate(algorithm, Protocol.SIMPLE, None, None, f"{algorithm} {reason}"))
+        way = Candidate(algorithm, Protocol.SIMPLE, None, None, f"{algorithm} {reason}")
+        found.append((algorithm, Protocol.SIMPLE, None, way))
     return tuple(found)
 
 
@@ -115,14 +130,14 @@ def chosen(ways: tuple[Candidate, ...]) -> Candidate:
     return min((w for w in ways if w.cost is not None), key=lambda w: (w.tuner_seconds or 0.0, w.algorithm))
 
 
-def _why_not(algorithm: Algorithm, collective: Collective, dtype: Dtype, path: CollectivePath) -> str | None:
+def _why_not(algorithm: Algorithm, collective: Collective, dtype: Dtype, switch_adds: bool) -> str | None:
     if collective not in ALGORITHMS[algorithm].costs:
         if algorithm is Algorithm.NVLS and collective in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER):
             return f"NCCL keeps {collective} on the ring unless its buffers are registered"
         able = " and ".join(sorted(ALGORITHMS[algorithm].costs))
         return f"NCCL has {algorithm} for {able}, not for {collective}"
     if algorithm is Algorithm.NVLS:
-        if path.nvls is None:
+        if not switch_adds:
             return "this domain has no switch that can add (NVLink SHARP)"
         if dtype not in _ADDED_IN_SWITCH:
             return f"the switch does not add {dtype}; it adds {', '.join(sorted(_ADDED_IN_SWITCH))}"

@@ -24,10 +24,11 @@ def ask(system="dgx-h100", collective="all_reduce", gpus=8, **fields):
 
 
 def test_the_answer_says_what_was_resolved_and_filled_in():
-    inputs = ask("H100", model="llama3-70b").inputs
+    answer = ask("H100", model="llama3-70b")
+    inputs = answer.inputs
     assert inputs["system"] == "dgx-h100"
     assert inputs["model"] == "llama3-70b"
-    assert inputs["size_bytes"] == 141107412992  # 70553706496 parameters × 2 B
+    assert answer.result.size_bytes == 141107412992  # 70553706496 parameters × 2 B
     assert (inputs["algorithm"], inputs["gpus_per_node"]) == ("auto", 8)
 
 
