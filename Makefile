@@ -39,6 +39,9 @@ bench: $(VENV)/.dev  ## print the table of docs/performance.md
 calibrate: $(VENV)/.dev  ## fit the collective constants again
 	@$(BIN)/python -m validation.fit_collectives
 
+tour: $(VENV)/.dev  ## run the README's curl tour and write its output into the README
+	@$(BIN)/python -m tests.readme_tour
+
 lock:  ## resolve the requirements again
 	@$(PYTHON) -m venv build/uv
 	@build/uv/bin/python -m pip --disable-pip-version-check install --quiet uv
@@ -66,4 +69,4 @@ $(VENV)/.dev: $(VENV)/.serve requirements-dev.txt
 	@$(PIP) --require-hashes -r requirements-dev.txt
 	@touch $@
 
-.PHONY: help serve test lint format bench calibrate lock clean
+.PHONY: help serve test lint format bench calibrate tour lock clean

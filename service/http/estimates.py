@@ -128,7 +128,9 @@ def json_response(document: Any, status: int = 200, headers: Mapping[str, str] |
 
 def _csv(rows: Rows) -> str:
     page = io.StringIO()
-    csv.writer(page, lineterminator="\n").writerows(rows)
+    csv.writer(page, lineterminator="\n").writerows(
+        [str(cell).lower() if isinstance(cell, bool) else cell for cell in row] for row in rows
+    )
     return page.getvalue()
 
 

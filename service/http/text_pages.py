@@ -72,13 +72,10 @@ def _inputs(inputs: Mapping[str, Any]) -> Iterator[str]:
 
 def _derivation(lines: Sequence[DerivationLine]) -> Iterator[str]:
     width = min(max((len(line.symbol) for line in lines), default=0), 20)
+    margin = f"{_INDENT}{'':<{width}}   "
     for line in lines:
-        yield from _wrapped(line.label, f"{_INDENT}{line.symbol:<{width}}  ")
-        margin = f"{_INDENT}{'':<{width}}  "
-        yield from _wrapped(f"= {line.expression}", margin)
-        yield from _wrapped(f"= {_derived(line)}", margin)
-        if line.source:
-            yield from _wrapped(f"[{line.source}]", margin)
+        yield from _wrapped(f"{line.expression} = {_derived(line)}", f"{_INDENT}{line.symbol:<{width}} = ")
+        yield from _wrapped(f"{line.label} [{line.source}]" if line.source else line.label, margin)
 
 
 def _derived(line: DerivationLine) -> str:

@@ -100,7 +100,7 @@ def overlap_line(seconds: float, window_seconds: float | None) -> DerivationLine
     if window_seconds is None:
         return DerivationLine(
             "t_hidden", "what a window w of other work (the backward pass) would hide; give overlap_window_seconds",
-            f"min(w, t); w of {seconds:.3g} s or more hides all of it", "min(w, t)", "s", "definition",
+            "min(w, t)", f"all of t from w = {seconds:.3g} s on", "", "definition",
         )  # fmt: skip
     return DerivationLine(
         "t_exposed", "left over after the window of other work", f"max(0, t − {window_seconds:.6g} s)",

@@ -21,3 +21,14 @@ def test_the_calibrations_are_what_the_fit_writes():
         assert NUMBER.sub("#", shipped) == NUMBER.sub("#", text), f"{path.name}: run {fit_collectives.COMMAND}"
         figures = [list(map(float, NUMBER.findall(t))) for t in (shipped, text)]
         assert figures[0] == pytest.approx(figures[1], rel=0.03), f"{path.name}: run {fit_collectives.COMMAND}"
+
+
+def test_the_readme_quotes_the_page():
+    """The README's figures are those of the row of all nccl-tests rows."""
+    readme = " ".join((score_collectives.PAGE.parents[1] / "README.md").read_text(encoding="utf-8").split())
+    row = next(line for line in score_collectives.page().splitlines() if line.startswith("| **all**"))
+    rows, median, p90, _, _, naive = (cell.strip() for cell in row.strip("|").split("|")[1:])
+    assert f"{int(rows):,} published nccl-tests rows" in readme
+    assert f"a median error of {median.replace('%', ' %')}" in readme
+    assert f"90 % of them within {p90.replace('%', ' %')}" in readme
+    assert f"{naive.replace('%', ' %')} off in the median" in readme
