@@ -160,8 +160,9 @@ class Settings:
         """
         fields = {}
         for variable in VARIABLES:
-            default = variable.default() if callable(variable.default) else variable.default
-            text = environ.get(variable.name, "").strip() or default
+            text = environ.get(variable.name, "").strip()
+            if not text:  # a default may need a home directory, which a given value does not
+                text = variable.default() if callable(variable.default) else variable.default
             try:
                 fields[variable.field] = variable.parse(text)
             except ValueError as why:

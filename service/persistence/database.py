@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
+import time
 import weakref
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -22,6 +24,7 @@ from service.persistence.refusals import refusals
 
 BUSY_TIMEOUT_SECONDS = 20.0  # of SQLite: how long a write waits for those before it
 POOL_TIMEOUT_SECONDS = 10.0
+_LOOK_AGAIN_SECONDS = 0.02
 _READS = "stepcast_reads"
 _POSTGRES_ARGUMENTS = {
     "application_name": "stepcast",
@@ -113,6 +116,19 @@ def open_database(url: str, *, sqlite_synchronous: str = "FULL", threads: int = 
     raise ValueError(f"{parsed.drivername!r} databases are not supported: give sqlite:///… or postgresql+psycopg://…")
 
 
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Turn write-ahead logging on. On a new file that several open at once, SQLite refuses without waiting."""
+    give_up = time.monotonic() + BUSY_TIMEOUT_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > give_up:
+                raise
+            time.sleep(_LOOK_AGAIN_SECONDS)
+
+
 def _open_sqlite(url: URL, synchronous: str, threads: int) -> SqlDatabase:
     if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
         raise ValueError("give a plain path to a file: a SQLite database in memory ends with its process")
@@ -128,7 +144,7 @@ def _open_sqlite(url: URL, synchronous: str, threads: int) -> SqlDatabase:
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, record: Any) -> None:
         connection.isolation_level = None  # the driver would begin late, and without IMMEDIATE
-        connection.execute("PRAGMA journal_mode = WAL")
+        _write_ahead(connection)
         connection.execute(f"PRAGMA synchronous = {synchronous}")
         connection.execute("PRAGMA foreign_keys = ON")
 

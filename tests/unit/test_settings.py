@@ -78,3 +78,15 @@ def test_secrets_are_not_repeated(variable: str, secret: str) -> None:
 )
 def test_loopback_is_known(host: str, on_loopback: bool) -> None:
     assert Settings.from_environ({"STEPCAST_HOST": host}).on_loopback is on_loopback
+
+
+def test_a_given_database_needs_no_home_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container's user may have none; then only the default, which lies in it, cannot be made."""
+
+    def homeless() -> str:
+        raise RuntimeError("Could not determine home directory.")
+
+    variable = next(v for v in VARIABLES if v.name == "STEPCAST_DATABASE_URL")
+    others = tuple(v for v in VARIABLES if v is not variable)
+    monkeypatch.setattr("service.settings.VARIABLES", (*others, variable._replace(default=homeless)))
+    assert Settings.from_environ({"STEPCAST_DATABASE_URL": "sqlite:////tmp/x.db"}).database_url == "sqlite:////tmp/x.db"
