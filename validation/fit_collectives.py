@@ -10,27 +10,30 @@ picks (service/core/collectives/nccl_selection.py), so no row is assigned by han
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from scipy.optimize import least_squares
 
-from service.catalog.calibrations import Calibration, Calibrations, Residual, load_calibrations, named_constants
+from service.catalog.calibrations import Calibration, Calibrations, Residual, load_calibrations
+from service.catalog.constants import named_constants
 from service.core.collectives.algorithms import candidates, chosen
 from service.core.collectives.cost import Algorithm, Collective, Protocol
 from service.core.hardware import Accelerator, ScaleUp, System, Topology
 from service.core.numerics import Dtype
+from service.core.placement import Placement
 from validation.measurements import CollectivePoint, newest_single_node, public_single_domain
 
 FOLDER = Path(__file__).parents[1] / "hardware_catalog" / "calibrations"
 COMMAND = "python -m validation.fit_collectives"
 BANDS = ((262144, "256 KiB"), (67108863, "64 MiB"), (math.inf, "any size"))
 COVERAGE_RATIO = 0.9
+LARGEST_RACK_BYTES = 1 << 32  # 72 GPUs need larger ones
 LARGEST_BYTES = 1 << 30  # only public runs reach the buffers where the switch itself is the limit
 
 
@@ -180,12 +183,12 @@ class Fit:
             0.0,
             "",
         )
-        return Calibrations((mine,), self.shipped.unmeasured, MappingProxyType(dict(self.shipped.nccl_tuning)))
+        return dataclasses.replace(self.shipped, collectives=(mine,), _paths={})
 
     def predictor(self, constants: Mapping[str, Mapping[str, Any]]) -> Callable[[CollectivePoint], tuple[float, str]]:
         """Return a function from a point to the predicted seconds and the path NCCL's tuner picks."""
         calibrations, system = self.calibrations(constants), self.generation.system()
-        paths = {n: calibrations.collective_path(system, n) for n in range(2, 73)}
+        paths = {n: calibrations.collective_path(system, Placement(n, min(n, 8), n)) for n in range(2, 73)}
 
         def predict(point: CollectivePoint) -> tuple[float, str]:
             ways = candidates(
@@ -247,6 +250,19 @@ class Fit:
         ]
         if ratios:
             self.constants["nvls"]["link_ratio"] = float(f"{np.median(ratios):.3g}")
+        return len(ratios)
+
+    def fit_rack_slope(self, points: Sequence[CollectivePoint]) -> int:
+        """Set what each doubling of the GPUs past 8 takes off the switch's share: rows of 1 GiB and more of a rack."""
+        link, largest = self.generation.link_bytes_per_second, max((p.gpus for p in points), default=8)
+        ratios = [
+            p.size_bytes * (1 + 1 / min(p.gpus, 32)) / p.seconds / link
+            for p in points
+            if p.size_bytes >= LARGEST_RACK_BYTES and p.gpus == largest > 8 and p.collective == "all_reduce"
+        ]
+        if ratios:
+            slope = (self.constants["nvls"]["link_ratio"] - float(np.median(ratios))) / math.log2(largest / 8)
+            self.constants["nvls"]["link_ratio_per_doubling"] = float(f"{slope:.2g}")
         return len(ratios)
 
     def scores(self, points: Sequence[CollectivePoint]) -> list[tuple[CollectivePoint, float]]:
@@ -351,6 +367,7 @@ def fitted_files(shipped: Calibrations) -> Iterator[tuple[Path, str]]:
         fit.fit(fitted)
         large = [p for p in public if p.system in generation.switch_limit_systems and p.gpus == 8]
         switch_rows = fit.fit_switch_limit(large) if generation.in_switch_reduction else 0
+        fit.fit_rack_slope([p for p in public if p.system in generation.switch_limit_systems])
         yield FOLDER / f"collectives-{generation.id}.yaml", _yaml(fit, fitted, held_out, switch_rows)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 SINGLE_NODE = Path(__file__).with_name("collectives_single_node.csv")
 PUBLIC = Path(__file__).with_name("collectives_public.csv")
+NETWORKED = Path(__file__).with_name("collectives_networked.csv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,4 +55,46 @@ def _medians(rows: Iterable[dict[str, str]], source: str) -> list[CollectivePoin
     return [
         CollectivePoint(*key, statistics.median(float(r["seconds"]) for r in found), len(found), found[0][source])
         for key, found in repeats.items()
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkedPoint:
+    """One measured point of a group over several scale-up domains."""
+
+    table: str
+    system: str
+    network: str
+    nic_bytes_per_second: float
+    collective: str
+    dtype: str
+    gpus: int
+    gpus_per_domain: int
+    size_bytes: int
+    seconds: float
+    source: str
+
+
+def networked() -> list[NetworkedPoint]:
+    """Return points of public runs over several domains, doubted rows left out, repeats as their median."""
+    with NETWORKED.open(newline="") as file:
+        rows = [r for r in csv.DictReader(file) if not r["suspect"]]
+    repeats: dict[tuple[str, ...], list[dict[str, str]]] = defaultdict(list)
+    for row in rows:
+        repeats[row["table"], row["collective"], row["gpus"], row["size_bytes"]].append(row)
+    return [
+        NetworkedPoint(
+            table=found[0]["table"],
+            system=found[0]["system"],
+            network=found[0]["network"],
+            nic_bytes_per_second=float(found[0]["nic_gbits"]) * 1e9 / 8,
+            collective=found[0]["collective"],
+            dtype=found[0]["dtype"] or "fp32",
+            gpus=int(found[0]["gpus"]),
+            gpus_per_domain=int(found[0]["gpus_per_domain"]),
+            size_bytes=int(found[0]["size_bytes"]),
+            seconds=statistics.median(float(r["seconds"]) for r in found),
+            source=found[0]["source_url"],
+        )
+        for found in repeats.values()
     ]

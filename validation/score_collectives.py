@@ -20,7 +20,8 @@ from service.core.numerics import Dtype
 from service.planning.collective import estimate_collective
 from service.planning.collective_question import CollectiveQuestion
 from validation.fit_collectives import GENERATIONS
-from validation.measurements import CollectivePoint, newest_single_node, public_single_domain
+from validation.fit_fabrics import predicted
+from validation.measurements import CollectivePoint, networked, newest_single_node, public_single_domain
 
 PAGE = Path(__file__).parents[1] / "docs" / "accuracy.md"
 BANDS = ((262144, "to 256 KiB"), (67108863, "to 64 MiB"), (float("inf"), "64 MiB and more"))
@@ -94,6 +95,24 @@ def _role(found: Score) -> str:
     return f"{point.system}, {'fitted' if fitted else 'held out'}, {point.gpus} GPUs"
 
 
+def _networked_table(catalog: Catalog) -> list[str]:
+    lines = ["| cluster, GPUs | collective | rows | median error | worst |", "|---|---|---:|---:|---:|"]
+    groups: dict[tuple[str, int, str], list[float]] = defaultdict(list)
+    for point in networked():
+        groups[point.table, point.gpus, point.collective].append(abs(predicted(point, catalog) / point.seconds - 1))
+    for (table, gpus, collective), errors in sorted(groups.items()):
+        lines.append(
+            f"| {table}, {gpus} | {collective} | {len(errors)} | {statistics.median(errors):.1%} | {max(errors):.0%} |"
+        )
+    everything = sorted(e for errors in groups.values() for e in errors)
+    p90 = everything[int(0.9 * len(everything))]
+    lines.append(
+        f"| **all several-domain rows** | | {len(everything)} | {statistics.median(everything):.1%} "
+        f"| 90 % within {p90:.1%} |"
+    )
+    return lines
+
+
 def page() -> str:
     """Return docs/accuracy.md."""
     catalog = load_shipped_catalog()
@@ -126,6 +145,14 @@ def page() -> str:
         *_table(public, "system", _grouped(public, lambda s: f"{s.point.system}, {s.point.gpus} GPUs")),
         "",
         *_table(public, "size", [(label, [s for s in public if _band(s) == label]) for _, label in BANDS]),
+        "",
+        "## Public nccl-tests runs over several domains",
+        "",
+        "Two constants a fabric, fitted on these rows by `python -m validation.fit_fabrics`, which also scores each",
+        "cluster left out of its fabric's fit (`hardware_catalog/calibrations/fabrics.yaml`). Rows:",
+        "`validation/collectives_networked.csv`, each with its URL.",
+        "",
+        *_networked_table(catalog),
         "",
         "Not scored: rows marked suspect, and rows labelled `dir label 2.23`, whose NCCL version is not known.",
         "No public table of broadcast or reduce was found: those estimates are unvalidated and say so.",

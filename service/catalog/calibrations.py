@@ -14,17 +14,20 @@ from typing import Any
 
 import yaml
 
-from service.catalog.quantities import parse_quantity
+from service.catalog.constants import named_constants, si
+from service.catalog.fabric_calibrations import FabricCalibrations, load_fabric_calibrations
 from service.core.collectives.cost import Algorithm, Protocol
 from service.core.collectives.path import (
     CollectivePath,
     DirectConstants,
     LowLatencyConstants,
     NcclTuning,
+    NetworkTuning,
     NvlsConstants,
     SimpleRingConstants,
 )
-from service.core.hardware import ScaleUp, System, Topology, usable_bandwidth
+from service.core.hardware import ScaleOut, ScaleUp, System, Topology, usable_bandwidth
+from service.core.placement import Placement
 from service.errors import CatalogDefect
 
 _PATHS_KEPT = 4096  # what callers ask for repeats; inline systems must not grow memory
@@ -79,7 +82,10 @@ class Calibrations:
     collectives: tuple[Calibration, ...]
     unmeasured: Calibration
     nccl_tuning: Mapping[str, Any]
-    _paths: dict[tuple[str, ScaleUp, int], CollectivePath] = field(default_factory=dict, repr=False, compare=False)
+    fabrics: FabricCalibrations
+    _paths: dict[tuple[str, ScaleUp, ScaleOut | None, Placement], CollectivePath] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def for_system(self, system: System) -> Calibration:
         """Return the calibration of a system's accelerator and scale-up network, or the stand-in."""
@@ -92,26 +98,26 @@ class Calibrations:
                 return calibration
         return self.unmeasured
 
-    def collective_path(self, system: System, num_ranks: int) -> CollectivePath:
-        """Return a system's scale-up domain as the collective formulas see it.
+    def collective_path(self, system: System, placement: Placement) -> CollectivePath:
+        """Return what a group runs on, as the collective formulas see it.
 
         Parameters
         ----------
         system : System
             The hardware.
-        num_ranks : int
-            n; a mesh pair has its share of the links only. [-]
+        placement : Placement
+            Ranks that share a domain (a mesh pair has its share of the links only), and how many domains there are.
         """
-        key = (system.accelerator.architecture, system.scale_up, num_ranks)
+        key = (system.accelerator.architecture, system.scale_up, system.scale_out, placement)
         if key not in self._paths:
             if len(self._paths) >= _PATHS_KEPT:
                 self._paths.clear()
-            self._paths[key] = self._build_path(system, num_ranks)
+            self._paths[key] = self._build_path(system, placement)
         return self._paths[key]
 
-    def _build_path(self, system: System, num_ranks: int) -> CollectivePath:
+    def _build_path(self, system: System, placement: Placement) -> CollectivePath:
         constants = self.for_system(system).constants
-        link = usable_bandwidth(system.scale_up, num_ranks)
+        link = usable_bandwidth(system.scale_up, placement.ranks_per_domain)
         architecture = system.accelerator.architecture
         generations = self.nccl_tuning["generations"]
         generation = generations.get(_GENERATION_OF.get(architecture, architecture), generations["ampere"])
@@ -127,7 +133,10 @@ class Calibrations:
             simple=SimpleRingConstants(**constants["simple"]),
             direct=DirectConstants(**constants["direct"]),
             nvls=nvls,
-            tuning=_tuning(self.nccl_tuning, generation, link, system.scale_up.topology),
+            tuning=_tuning(self.nccl_tuning, generation, link, system.scale_up.topology, placement.num_domains),
+            ranks_per_domain=placement.ranks_per_domain,
+            num_domains=placement.num_domains,
+            fabric=self.fabrics.fabric(system.scale_out) if placement.num_domains > 1 else None,
         )
 
 
@@ -150,7 +159,9 @@ def load_calibrations(folder: Path) -> Calibrations:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
         try:
             if document["kind"] == "nccl-tuning":
-                tuning = _si(document)
+                tuning = si(document)
+            elif document["kind"] != "collectives":
+                continue
             elif document["id"] == _UNMEASURED:
                 unmeasured = _calibration(document)
             else:
@@ -159,38 +170,7 @@ def load_calibrations(folder: Path) -> Calibrations:
             raise CatalogDefect(path.name, str(defect), "missing or not a value with its unit") from defect
     if unmeasured is None or tuning is None:
         raise CatalogDefect(str(folder.name), _UNMEASURED, "the stand-in or the NCCL tuning is missing")
-    return Calibrations(tuple(collectives), unmeasured, MappingProxyType(tuning))
-
-
-_DIMENSIONS = {"us": "seconds", "GB/s": "bytes_per_second", "B": "bytes", "KiB": "bytes", "MiB": "bytes"}
-_FIELDS = {"seconds": "_seconds", "bytes_per_second": "_bytes_per_second", "bytes": "_bytes"}
-
-
-def _si(value: Any) -> Any:
-    """Turn every "6.6 us" of a document into seconds, every "141 GB/s" into bytes/s; other values stay."""
-    if isinstance(value, Mapping):
-        return {key: _si(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [_si(entry) for entry in value]
-    if isinstance(value, str) and value.rpartition(" ")[2] in _DIMENSIONS and value[:1].isdigit():
-        return parse_quantity(value, _DIMENSIONS[value.rpartition(" ")[2]])
-    return value
-
-
-def named_constants(constants: Mapping[str, Any]) -> dict[str, float]:
-    """Give each constant the field name of the core: its YAML name and the unit of its value.
-
-    Parameters
-    ----------
-    constants : Mapping[str, Any]
-        As a calibration file has them: ``{"launch": "4.81 us", "crowding_ratio": 0.276}``.
-    """
-    named = {}
-    for key, value in constants.items():
-        unit = value.rpartition(" ")[2] if isinstance(value, str) else ""
-        suffix = _FIELDS[_DIMENSIONS[unit]] if unit in _DIMENSIONS else ""
-        named[f"{key}{suffix}"] = _si(value)
-    return named
+    return Calibrations(tuple(collectives), unmeasured, MappingProxyType(tuning), load_fabric_calibrations(folder))
 
 
 def _calibration(document: Mapping[str, Any]) -> Calibration:
@@ -201,7 +181,7 @@ def _calibration(document: Mapping[str, Any]) -> Calibration:
     else:
         bands = tuple(
             Residual(
-                _si(band["up_to"]) if "up_to" in band else float("inf"),
+                si(band["up_to"]) if "up_to" in band else float("inf"),
                 band["low_ratio"],
                 band["high_ratio"],
                 band["rows"],
@@ -222,7 +202,7 @@ def _calibration(document: Mapping[str, Any]) -> Calibration:
             for collective, counts in by_collective.items()
             for gpus in counts
         ),
-        measured_up_to_bytes=_si(document.get("measured_up_to", "0 B")),
+        measured_up_to_bytes=si(document.get("measured_up_to", "0 B")),
         source=f"hardware_catalog/calibrations/{document['id']}.yaml",
     )
 
@@ -258,10 +238,13 @@ def _nvls(
         round_seconds=constants["round_seconds"],
         round_bandwidth_bytes_per_second=constants["round_bandwidth_ratio"] * link,
         link_ratio=constants["link_ratio"],
+        link_ratio_per_doubling=constants.get("link_ratio_per_doubling", 0.0),
     )
 
 
-def _tuning(document: Mapping[str, Any], generation: Mapping[str, Any], link: float, topology: Topology) -> NcclTuning:
+def _tuning(
+    document: Mapping[str, Any], generation: Mapping[str, Any], link: float, topology: Topology, num_domains: int
+) -> NcclTuning:
     hops = document["hop_latency"]["pcie" if topology is Topology.PCIE else "nvlink"]
     return NcclTuning(
         base_seconds=_by_way(document["base_latency"]),
@@ -272,6 +255,19 @@ def _tuning(document: Mapping[str, Any], generation: Mapping[str, Any], link: fl
         ll128_bytes_per_second=generation["ll128_bandwidth"],
         tree_ratio=document["tree_ratio"],
         nvls_efficiency_ratio=generation.get("nvls_efficiency_ratio", 0.0),
+        network=_network_tuning(document["network"], generation, num_domains) if num_domains > 1 else None,
+    )
+
+
+def _network_tuning(network: Mapping[str, Any], generation: Mapping[str, Any], num_domains: int) -> NetworkTuning:
+    scale = "two_domains" if num_domains == 2 else "more_domains"
+    return NetworkTuning(
+        hop_seconds=_by_way(network["hop_latency"]),
+        overhead_seconds=network["overhead"],
+        nic_ratio=network["nic_ratio"],
+        ll_bytes_per_second=network["ll_bandwidth"][scale],
+        tree_bytes_per_second=generation["tree_bandwidth"][scale],
+        nvls_tree_channel_bytes_per_second=generation.get("nvls_tree_channel", {}).get(scale, 0.0),
     )
 
 

@@ -11,7 +11,9 @@ from service.catalog.catalog import Catalog
 from service.core.collectives.algorithms import Candidate, candidates, chosen
 from service.core.collectives.bandwidth import algbw, busbw, busbw_factor
 from service.core.collectives.cost import Algorithm, CollectiveCost, Protocol
-from service.core.hardware import System, Topology, usable_bandwidth
+from service.core.collectives.network import ideal_rate
+from service.core.collectives.path import CollectivePath
+from service.core.hardware import System, Topology
 from service.core.placement import Placement
 from service.errors import FieldProblem, UnsupportedCollective
 from service.planning.collective_derivation import (
@@ -69,7 +71,7 @@ class CollectiveIdeal:
 
 
 def estimate_collective(question: CollectiveQuestion, catalog: Catalog) -> Estimate:
-    """Return how long a collective takes inside one scale-up domain, with its working and its range.
+    """Return how long a collective takes, with its working and its range.
 
     Parameters
     ----------
@@ -85,22 +87,22 @@ def estimate_collective(question: CollectiveQuestion, catalog: Catalog) -> Estim
     """
     system, placement, buffer = resolve(question, catalog)
     n, size_bytes = placement.num_ranks, buffer.size_bytes
-    link = usable_bandwidth(system.scale_up, n)
+    path = catalog.calibrations.collective_path(system, placement)
+    rate = ideal_rate(question.collective, path)
     wire = busbw_factor(question.collective, n) * size_bytes
-    ideal = CollectiveIdeal(wire / link, wire / (2 * link), link, 2 * link)
+    ideal = CollectiveIdeal(wire / rate, wire / (2 * rate), rate, 2 * rate)
     inputs = _inputs(question, system, placement, buffer)
     derivation = [
         *buffer_lines(question.collective, size_bytes, buffer.model_id, buffer.parameters, question.dtype),
-        *ideal_lines(question.collective, n, size_bytes, system, link),
+        *ideal_lines(question.collective, placement, size_bytes, system, path),
     ]
     if n == 1:
         return _single_rank(question, inputs, size_bytes, ideal, derivation, catalog.revision)
 
     calibration = catalog.calibrations.for_system(system)
-    ways = candidates(
-        question.collective, question.dtype, n, size_bytes, catalog.calibrations.collective_path(system, n)
-    )
+    ways = candidates(question.collective, question.dtype, n, size_bytes, path)
     way, cost = _choose(question, ways)
+    link = path.bandwidth_bytes_per_second
     bound = cost.bytes_on_wire_per_gpu / link
     bus = busbw(question.collective, n, size_bytes, cost.seconds)
     derivation += choice_lines(
@@ -121,7 +123,7 @@ def estimate_collective(question: CollectiveQuestion, catalog: Catalog) -> Estim
             steps=cost.steps,
             latency_seconds=cost.latency_seconds,
             bandwidth_seconds=cost.bandwidth_seconds,
-            bottleneck=_bottleneck(cost, system),
+            bottleneck=_bottleneck(cost, system, path),
             size_bytes=size_bytes,
             candidates=tuple(
                 CollectiveCandidate(
@@ -131,7 +133,7 @@ def estimate_collective(question: CollectiveQuestion, catalog: Catalog) -> Estim
             ),
         ),
         range=collective_range(
-            system, question.collective, n, size_bytes, way, ways, calibration, catalog.calibrations.unmeasured, bound
+            system, question.collective, placement, size_bytes, way, ways, calibration, catalog.calibrations, bound
         ),
         ideal=ideal,
         derivation=tuple(derivation),
@@ -230,7 +232,18 @@ def _exposed(seconds: float, window_seconds: float | None) -> float | None:
     return None if window_seconds is None else max(0.0, seconds - window_seconds)
 
 
-def _bottleneck(cost: CollectiveCost, system: System) -> str:
+def _bottleneck(cost: CollectiveCost, system: System, path: CollectivePath) -> str:
     if cost.latency_seconds > cost.bandwidth_seconds:
         return "latency"
-    return "pcie" if system.scale_up.topology is Topology.PCIE else "nvlink"
+    if path.fabric is not None and cost.bytes_on_wire_per_gpu / cost.bandwidth_seconds < _reached(path):
+        return "nic"
+    if system.scale_up.topology is Topology.PCIE:
+        return "pcie"
+    return "nvlink" if system.scale_up.network.startswith("nvlink") else "scale_up"
+
+
+def _reached(path: CollectivePath) -> float:
+    """Rate that payload reaches on a GPU's own links: slower than that, the network holds it up."""
+    return (
+        0.99 * min(path.simple.link_ratio, path.nvls.link_ratio if path.nvls else 1.0) * path.bandwidth_bytes_per_second
+    )

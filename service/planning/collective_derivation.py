@@ -6,8 +6,11 @@ from collections.abc import Iterator
 
 from service.core.collectives.bandwidth import SIZE_MEANS, busbw_factor
 from service.core.collectives.cost import Algorithm, Collective, CollectiveCost, Protocol
+from service.core.collectives.network import ideal_rate
+from service.core.collectives.path import CollectivePath
 from service.core.hardware import System
 from service.core.numerics import Dtype
+from service.core.placement import Placement
 from service.planning.estimates import DerivationLine
 
 _NCCL_TESTS = "NVIDIA/nccl-tests, doc/PERFORMANCE.md"
@@ -32,36 +35,49 @@ def buffer_lines(
 
 
 def ideal_lines(
-    collective: Collective, num_ranks: int, size_bytes: int, system: System, link: float
+    collective: Collective, placement: Placement, size_bytes: int, system: System, path: CollectivePath
 ) -> Iterator[DerivationLine]:
     """Yield the textbook bound, at the rate one direction has and at the headline that sums both."""
-    n = num_ranks
+    n, link = placement.num_ranks, path.bandwidth_bytes_per_second
     factor = busbw_factor(collective, n)
-    expression = {
-        Collective.ALL_REDUCE: f"2 × ({n} − 1) / {n}",
-        Collective.ALL_GATHER: f"({n} − 1) / {n}",
-        Collective.REDUCE_SCATTER: f"({n} − 1) / {n}",
-        Collective.ALL_TO_ALL: f"({n} − 1) / {n}",
-    }.get(collective, "1")
-    headline = 2 * link
     wire = factor * size_bytes
-    yield DerivationLine("n", "GPUs in the group", f"all in one {_domain(system)}", n, "1", "asked for")
-    yield DerivationLine("f", "bytes on the wire per byte of buffer", expression, factor, "1", _NCCL_TESTS)
+    networks = "hardware_catalog/networks"
+    yield DerivationLine("n", "GPUs in the group", _where(placement, system), n, "1", "asked for")
+    yield DerivationLine("f", "bytes on the wire per byte of buffer", _factor(collective, n), factor, "1", _NCCL_TESTS)
     yield DerivationLine("W", "what each GPU sends, one direction", "f × S", wire, "B", _NCCL_TESTS)
     yield DerivationLine(
-        "B_headline", f"the vendor's figure for {system.scale_up.network}: both directions summed", "2 × B", headline,
-        "B/s", "hardware_catalog/networks",
+        "B_headline", f"the vendor's figure for {system.scale_up.network}: both directions summed", "2 × B", 2 * link,
+        "B/s", networks,
     )  # fmt: skip
+    if path.fabric is None:
+        yield DerivationLine(
+            "t_headline", "not reachable: each GPU sends W and receives W, and a direction has only half of B_headline",
+            "W / B_headline", wire / (2 * link), "s", "arithmetic",
+        )  # fmt: skip
+        yield DerivationLine("B", "the links of one GPU, one direction", "B_headline / 2", link, "B/s", networks)
+        yield DerivationLine(
+            "t_ideal", "the ring formula at the rate of one direction", "W / B", wire / link, "s", _NCCL_TESTS
+        )
+        return
+    yield DerivationLine("B", "the links of one GPU, one direction", "B_headline / 2", link, "B/s", networks)
+    nic = path.fabric.line_bytes_per_second
     yield DerivationLine(
-        "t_headline", "not reachable: each GPU sends W and receives W, and each direction has only half of B_headline",
-        "W / B_headline", wire / headline, "s", "arithmetic",
-    )  # fmt: skip
-    yield DerivationLine(
-        "B", "the links of one GPU, one direction", "B_headline / 2", link, "B/s", "hardware_catalog/networks"
+        "B_nic", f"one GPU's share of the NICs, one direction ({_network(system)})", "datasheet", nic, "B/s", networks
     )
-    yield DerivationLine(
-        "t_ideal", "the ring formula at the rate of one direction", "W / B", wire / link, "s", _NCCL_TESTS
-    )
+    rate = ideal_rate(collective, path)
+    expression = {
+        Collective.ALL_TO_ALL: "min(B × (n − 1) / (g − 1), B_nic × (n − 1) / (n − g))",
+        Collective.SEND_RECV: "min(B, B_nic)",
+    }.get(collective, f"min(B, {path.ranks_per_domain} × B_nic)")
+    yield DerivationLine("B_bound", "bus bandwidth that the line rates allow", expression, rate, "B/s", _NCCL_TESTS)
+    yield DerivationLine("t_ideal", "the textbook bound at that rate", "W / B_bound", wire / rate, "s", _NCCL_TESTS)
+
+
+def _factor(collective: Collective, n: int) -> str:
+    if collective is Collective.ALL_REDUCE:
+        return f"2 × ({n} − 1) / {n}"
+    one_way = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_TO_ALL)
+    return f"({n} − 1) / {n}" if collective in one_way else "1"
 
 
 def choice_lines(
@@ -71,7 +87,7 @@ def choice_lines(
     """Yield what NCCL really does and what that takes."""
     why = "asked for" if asked else "NCCL's tuner finds it fastest"
     yield DerivationLine("way", _STORY[algorithm], why, f"{algorithm}/{protocol}", "", _NCCL_TUNER)
-    expression = "S × (1 + 1/n)" if algorithm is Algorithm.NVLS else "W" if algorithm is not Algorithm.TREE else "2 × S"
+    expression = _SENDS.get(algorithm, "W")
     yield DerivationLine("W_way", "what each GPU sends this way", expression, cost.bytes_on_wire_per_gpu, "B", source)
     if cost.bandwidth_seconds > 0:
         rate = cost.bytes_on_wire_per_gpu / cost.bandwidth_seconds
@@ -112,9 +128,20 @@ _STORY = {
     Algorithm.RING: "ring: every rank passes shares to its neighbour",
     Algorithm.TREE: "tree: sums go up a chain of ranks and down again",
     Algorithm.NVLS: "NVLS: the NVSwitch adds; each GPU sends its vector once instead of f times",
+    Algorithm.NVLS_TREE: "NVLSTree: NVSwitches add inside each domain, a tree of the domains adds over the NICs",
     Algorithm.DIRECT: "direct: every rank talks to every peer at once",
 }
 
 
-def _domain(system: System) -> str:
-    return f"scale-up domain of {system.scale_up.domain_gpus} ({system.scale_up.network}, {system.scale_up.topology})"
+_SENDS = {Algorithm.NVLS: "S × (1 + 1/n)", Algorithm.NVLS_TREE: "S × (1 + 1/g)", Algorithm.TREE: "2 × S"}
+
+
+def _where(placement: Placement, system: System) -> str:
+    scale_up = f"{system.scale_up.network}, {system.scale_up.topology}"
+    if placement.num_domains == 1:
+        return f"all in one scale-up domain of {system.scale_up.domain_gpus} ({scale_up})"
+    return f"{placement.num_domains} scale-up domains × g = {placement.ranks_per_domain} ({scale_up})"
+
+
+def _network(system: System) -> str:
+    return system.scale_out.network if system.scale_out else "none"

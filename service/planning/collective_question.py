@@ -84,7 +84,7 @@ def resolve(question: CollectiveQuestion, catalog: Catalog) -> tuple[System, Pla
     attempt(lambda: _refuse_what_is_not_modelled(question))
     buffer = attempt(lambda: buffer_of(question, catalog))
     system = attempt(lambda: catalog.system(question.system))
-    placement = attempt(lambda: _place(question, system)) if system else None
+    placement = attempt(lambda: place(system, question.gpus, question.gpus_per_node)) if system else None
     if system:
         attempt(lambda: _refuse_unsummable(question, system))
     if system is None or placement is None or buffer is None or refusals:
@@ -126,28 +126,6 @@ def buffer_of(question: CollectiveQuestion, catalog: Catalog) -> Buffer:
     model = catalog.model(question.model)
     parameters = total_parameters(model.architecture)
     return Buffer(parameters * question.dtype.size_bytes, model.id, parameters)
-
-
-def _place(question: CollectiveQuestion, system: System) -> Placement:
-    placement = place(system, question.gpus, question.gpus_per_node)
-    if placement.num_domains > 1:
-        domain = system.scale_up.domain_gpus
-        message = (
-            f"{question.gpus} GPUs span {placement.num_domains} scale-up domains of {system.id}; one is modelled so far"
-        )
-        raise UnsupportedCollective(
-            message,
-            [
-                FieldProblem(
-                    "/gpus",
-                    message,
-                    question.gpus,
-                    {"min": 1, "max": placement.ranks_per_domain},
-                    min(domain, placement.ranks_per_domain),
-                )
-            ],
-        )
-    return placement
 
 
 def _refuse_unsummable(question: CollectiveQuestion, system: System) -> None:

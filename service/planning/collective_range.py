@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 
-from service.catalog.calibrations import Calibration, Residual
+from service.catalog.calibrations import Calibration, Calibrations, Residual
 from service.core.collectives.algorithms import Candidate
 from service.core.collectives.cost import Algorithm, Collective
 from service.core.hardware import System
+from service.core.placement import Placement
 from service.planning.estimates import EstimateRange
 
 COVERAGE_RATIO = 0.9
 _UNVALIDATED = frozenset({Collective.BROADCAST, Collective.REDUCE, Collective.SEND_RECV})
 _LESS_SURE_POWER = 1.5  # of the residual, where constants serve outside the rows they were fitted on
 _UNSEEN_DOUBLING_RATIO = 0.1  # added upwards for each doubling of the GPUs past the largest group measured
+_DOMAINS_MEASURED = 8
 _NEAR_TIE_RATIO = 1.1  # NCCL versions differ by more than this where two ways are about equal
 
 
@@ -25,12 +27,12 @@ def is_unvalidated(collective: Collective, algorithm: Algorithm) -> bool:
 def collective_range(
     system: System,
     collective: Collective,
-    num_ranks: int,
+    placement: Placement,
     size_bytes: int,
     chosen: Candidate,
     rivals: tuple[Candidate, ...],
     calibration: Calibration,
-    unmeasured: Calibration,
+    calibrations: Calibrations,
     bound_seconds: float,
 ) -> EstimateRange:
     """Return the range of a collective's time.
@@ -39,12 +41,14 @@ def collective_range(
     ----------
     rivals : tuple[Candidate, ...]
         The other available ways; one that NCCL's tuner finds about as fast is inside the range too.
-    calibration, unmeasured : Calibration
-        The one that timed it, and the stand-in whose width serves where nothing was measured.
+    calibration : Calibration
+        The one that timed it inside a domain.
+    calibrations : Calibrations
+        The stand-in, whose width serves where nothing was measured, and the fabrics between domains.
     bound_seconds : float
         Bytes on the wire over the link's rate: the range never goes under it. [s]
     """
-    seconds = _seconds(chosen)
+    seconds, num_ranks, unmeasured = _seconds(chosen), placement.num_ranks, calibrations.unmeasured
     unvalidated = is_unvalidated(collective, chosen.algorithm)
     residual = _residual(unmeasured if unvalidated else calibration, size_bytes)
     low, high = seconds * residual.low_ratio, seconds * residual.high_ratio
@@ -54,6 +58,8 @@ def collective_range(
             "speed_of_light",
             "nothing like it was measured: NCCL's own latencies, a rule of thumb for the rate",
         )
+    elif placement.num_domains > 1 and system.scale_out is not None:
+        kind, basis, low, high = _over_the_network(system, placement, seconds, unvalidated, calibrations)
     elif unvalidated:
         kind, basis = "calibrated", f"constants of {calibration.source}, but no public table of {collective} this way"
     elif in_table and size_bytes <= calibration.measured_up_to_bytes:
@@ -71,6 +77,27 @@ def collective_range(
         low, high = min(low, *tied), max(high, *tied)
         basis += "; NCCL finds another way about as fast here, and it is inside the range"
     return EstimateRange(max(low, bound_seconds), high, COVERAGE_RATIO, kind, basis)
+
+
+def _over_the_network(
+    system: System, placement: Placement, seconds: float, unvalidated: bool, calibrations: Calibrations
+) -> tuple[str, str, float, float]:
+    """Kind, basis and bounds between domains: the residuals of all fabrics' public rows, wider where there are none."""
+    fabrics, network = calibrations.fabrics, system.scale_out.network if system.scale_out else ""
+    fabric = fabrics.of(network)
+    power = 1.0
+    basis = f"{fabrics.rows} public rows over {len(fabrics.fabrics)} fabrics, residuals in {fabrics.source}"
+    if network not in fabric.measured:
+        power = _LESS_SURE_POWER
+        basis += f"; {network} itself was not measured, {fabric.name} stands in"
+    low, high = seconds * fabrics.low_ratio**power, seconds * fabrics.high_ratio**power
+    if unvalidated:
+        stand_in = calibrations.unmeasured.residuals[0]
+        low, high = seconds * stand_in.low_ratio, seconds * stand_in.high_ratio
+    if placement.num_domains > _DOMAINS_MEASURED:
+        high *= 1 + _UNSEEN_DOUBLING_RATIO * math.log2(placement.num_domains / _DOMAINS_MEASURED)
+        basis += f"; few public runs have more than {_DOMAINS_MEASURED} domains"
+    return "calibrated", basis, low, high
 
 
 def _residual(calibration: Calibration, size_bytes: int) -> Residual:

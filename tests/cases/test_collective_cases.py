@@ -117,3 +117,56 @@ def test_u08_size_of_an_all_gather_is_the_total():
     assert seconds_at_busbw(Collective.ALL_GATHER, 8, 536870912, 361.4e9) == pytest.approx(1.3e-3, rel=0.02)
     line = ask("dgx-h100", "all_gather", 8, size_bytes=536870912).derivation[0]
     assert "n times what each contributes" in line.label
+
+
+def test_c05_four_nodes_of_b200_with_one_nic_a_gpu():
+    """4 GiB `all_reduce` on aws-p6-b200.48xlarge: 32 GPUs in 16.1 to 28 ms (measured 22.05), 8 in 10.15 ms (10 %).
+
+    All eight NICs of a node work at once: neither 85.9 ms (one NIC for all) nor 166 ms (a ring over one NIC).
+    """
+    four_nodes = ask("aws-p6-b200.48xlarge", "all_reduce", 32, size_bytes=4294967296)
+    assert 16.1e-3 <= four_nodes.result.seconds <= 28.0e-3
+    assert four_nodes.range.low <= 22.05e-3 <= four_nodes.range.high
+    assert ask("aws-p6-b200.48xlarge", "all_reduce", 8, size_bytes=4294967296).result.seconds == pytest.approx(
+        10.15e-3, rel=0.1
+    )
+
+
+@pytest.mark.parametrize(("gpus", "busbw_gbs"), [(2, 47.7), (8, 312.9)])
+def test_c09_two_of_eight_gpus_of_a_mesh(gpus, busbw_gbs):
+    """4 GiB `all_reduce` on azure-nd96isr-mi300x-v5 (7 links of 64 GB/s to 7 peers), 15 %: two GPUs share one link."""
+    answer = ask("azure-nd96isr-mi300x-v5", "all_reduce", gpus, size_bytes=4294967296)
+    assert answer.result.busbw_bytes_per_second / 1e9 == pytest.approx(busbw_gbs, rel=0.15)
+
+
+@pytest.mark.parametrize(("nodes", "bound_gbs"), [(2, 100), (4, 66.7), (32, 51.6)])
+def test_c12_all_to_all_is_bound_by_one_nic_a_gpu(nodes, bound_gbs):
+    """dgx-h100, 8 GPUs and 8 NICs of 50 GB/s a node: busbw at most N/(N−1) × 50 GB/s, in reality 48 to 49 a NIC."""
+    answer = ask("dgx-h100", "all_to_all", 8 * nodes, size_bytes=8_000_000_000)
+    assert answer.ideal.bandwidth_bytes_per_second / 1e9 == pytest.approx(bound_gbs, rel=0.07)
+    assert answer.ideal.bandwidth_bytes_per_second / 1e9 <= bound_gbs
+    assert answer.result.busbw_bytes_per_second < answer.ideal.bandwidth_bytes_per_second
+    assert answer.result.bottleneck == "nic"
+
+
+def test_c12_a_quarter_of_a_gigabyte_leaves_each_gpu():
+    """8 GB over 16 GPUs is 0.5 GB a rank, half of which leaves: 0.25 GB at 50 GB/s, 5 ms (7 %).
+
+    One node, 8 GB over 8: 1 GB a rank, 0.875 GB at 450 GB/s, 1.94 ms (5 %).
+    """
+    assert ask("dgx-h100", "all_to_all", 16, size_bytes=500_000_000).ideal.seconds == pytest.approx(5e-3, rel=0.07)
+    assert ask("dgx-h100", "all_to_all", 8, size_bytes=1_000_000_000).ideal.seconds == pytest.approx(1.94e-3, rel=0.05)
+
+
+def test_c14_p4d_on_one_and_on_two_instances():
+    """1 GiB `all_reduce` on aws-p4d.24xlarge: 8 GPUs 8.14 ms (10 %); 16 in 21.5 to 45 ms (measured 35.2).
+
+    The NIC line is 6.25 GB/s a GPU, 50 a node, not 50 a GPU.
+    """
+    assert ask("aws-p4d.24xlarge", "all_reduce", 8, size_bytes=1073741824).result.seconds == pytest.approx(
+        8.14e-3, rel=0.1
+    )
+    two = ask("aws-p4d.24xlarge", "all_reduce", 16, size_bytes=1073741824)
+    assert 21.5e-3 <= two.result.seconds <= 45e-3
+    assert two.range.low <= 35.2e-3 <= two.range.high
+    assert next(line for line in two.derivation if line.symbol == "B_nic").value == 6.25e9

@@ -32,3 +32,7 @@ def test_the_readme_quotes_the_page():
     assert f"a median error of {median.replace('%', ' %')}" in readme
     assert f"90 % of them within {p90.replace('%', ' %')}" in readme
     assert f"{naive.replace('%', ' %')} off in the median" in readme
+    row = next(line for line in score_collectives.page().splitlines() if line.startswith("| **all several"))
+    rows, median, p90 = (cell.strip() for cell in row.strip("|").split("|")[2:])
+    assert f"{rows} public rows on six fabrics are met with a median error of {median.replace('%', ' %')}" in readme
+    assert f"{p90.replace('%', ' %').replace('90  %', '90 % of them')}" in readme

@@ -9,11 +9,13 @@ from functools import cache
 import pytest
 
 from service.catalog.catalog import load_shipped_catalog
+from service.catalog.fabric_calibrations import FabricCalibration, FabricCalibrations
 from service.core.collectives.cost import Collective
 from service.core.numerics import Dtype
 from service.planning.collective import estimate_collective
 from service.planning.collective_question import CollectiveQuestion
-from validation.measurements import newest_single_node, public_single_domain
+from validation.fit_fabrics import FABRICS, fit, predicted, with_fabrics
+from validation.measurements import networked, newest_single_node, public_single_domain
 
 SYSTEMS = ("dgx-a100", "dgx-h100", "dgx-h200", "dgx-b200", "dgx-b300", "gb200-nvl72")
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
@@ -108,3 +110,24 @@ def test_public_runs_of_other_clusters():
     print(f"{len(errors)} points, median {statistics.median(errors):.1%}, p90 {errors[int(0.9 * len(errors))]:.1%}")
     assert len(errors) >= 60
     assert statistics.median(errors) <= 0.12
+
+
+def test_several_nodes():
+    """Public nccl-tests runs over several domains (validation/collectives_networked.csv), two constants a fabric."""
+    points = networked()
+    errors = sorted(abs(predicted(p, catalog()) / p.seconds - 1) for p in points)
+    print(f"{len(errors)} points, median {statistics.median(errors):.1%}, p90 {errors[int(0.9 * len(errors))]:.1%}")
+    assert len(errors) > 200
+    assert statistics.median(errors) <= 0.08
+    assert errors[int(0.9 * len(errors))] <= 0.35
+
+
+@pytest.mark.parametrize("cluster", ["GCP A3 Ultra (HGX H200)", "GCP A4 (HGX B200)", "OCI BM.GPU.H100.8"])
+def test_a_cluster_left_out_of_its_fabrics_fit(cluster):
+    """Fitted on the fabric's other clusters, scored on this one: median within 18 %."""
+    points = [p for p in networked() if p.table == cluster]
+    fabric = next(nets for nets in FABRICS.values() if points[0].network in nets)
+    hop, efficiency = fit([p for p in networked() if p.network in fabric and p.table != cluster], catalog())
+    one = FabricCalibration("left out", frozenset(fabric), efficiency, hop, frozenset())
+    without = with_fabrics(catalog(), FabricCalibrations((one,), 1.0, 1.0, 0))
+    assert statistics.median(abs(predicted(p, without) / p.seconds - 1) for p in points) <= 0.18

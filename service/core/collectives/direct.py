@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from service.core.collectives.cost import FREE, Collective, CollectiveCost, Protocol, smooth_maximum
+from service.core.collectives.network import hop, nic_rate
 from service.core.collectives.path import CollectivePath
 
 
@@ -11,9 +12,12 @@ def direct(
 ) -> CollectiveCost:
     r"""Return what a grouped point-to-point exchange costs.
 
-    .. math:: t = \left(\min(a + m/B_{LL}, a')^p + \left(\frac{(k) m}{\eta B} + \frac{m}{C}\right)^p\right)^{1/p}
+    .. math:: t = \left(\min(a + m/B_{LL}, a')^p + \left(\frac{r\, m}{\eta B} + \frac{m}{C}\right)^p\right)^{1/p}
 
-    with m the chunk for one peer and k the peers: all-to-all has m = S/n and k = n-1, send/recv m = S and k = 1.
+    with m the chunk for one peer and r the peers in the domain: all-to-all has m = S/n and r = g-1, send/recv m = S
+    and r = 1. What goes to the n-g ranks of other domains passes one GPU's share of the NICs, and no more than that:
+
+    .. math:: t \ge \frac{(n-g) m}{B_{NIC}} + l
 
     Parameters
     ----------
@@ -37,17 +41,20 @@ def direct(
         return FREE
     to_all = collective is Collective.ALL_TO_ALL
     chunk_bytes = size_bytes / num_ranks if to_all else size_bytes
-    peers = num_ranks - 1 if to_all else 1
+    far_peers = num_ranks - path.ranks_per_domain if to_all else int(path.num_domains > 1)
+    near_peers = (num_ranks - 1 if to_all else 1) - far_peers
     constants = path.direct
     latency = min(
         constants.launch_seconds + chunk_bytes / constants.low_latency_bytes_per_second,
         constants.simple_launch_seconds,
     )
     own_copy = chunk_bytes / constants.copy_bytes_per_second if to_all else 0.0
-    wire_bytes = peers * chunk_bytes
-    bandwidth = wire_bytes / (constants.link_ratio * path.bandwidth_bytes_per_second)
-    total = smooth_maximum(latency, bandwidth + own_copy, constants.sharpness)
-    return CollectiveCost(total - bandwidth, bandwidth, wire_bytes, 1)
+    near = near_peers * chunk_bytes / (constants.link_ratio * path.bandwidth_bytes_per_second)
+    far = far_peers * chunk_bytes / nic_rate(protocol, path)
+    bandwidth = max(near, far)
+    network = hop(protocol, path, tree=False) if far_peers else 0.0
+    total = smooth_maximum(latency + network, bandwidth + own_copy, constants.sharpness)
+    return CollectiveCost(total - bandwidth, bandwidth, (near_peers + far_peers) * chunk_bytes, 1)
 
 
 COSTS = {Collective.ALL_TO_ALL: direct, Collective.SEND_RECV: direct}

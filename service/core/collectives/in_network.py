@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from service.core.collectives.cost import FREE, Collective, CollectiveCost, Protocol
 from service.core.collectives.path import CollectivePath, NvlsConstants
 from service.errors import UnsupportedCollective
@@ -11,6 +13,7 @@ _STAGES_TO_FILL = 2  # a chunk is pushed, added in the switch and pulled: two ro
 _CHUNK_BYTES = ((131072, 64), (65536, 8), (32768, 2))
 _SMALLEST_CHUNK_BYTES = 16384
 _MAX_HEADS = 32
+_MEASURED_ON = 8  # GPUs that the switch's share of the link was taken on
 
 
 def nvls_heads(num_ranks: int) -> int:
@@ -105,16 +108,36 @@ def nvls(
     if path.nvls is None:
         raise UnsupportedCollective("the switch of this domain cannot add")
     constants = path.nvls
+    sustained = sustained_rate(constants, num_ranks, path.bandwidth_bytes_per_second)
     lanes = constants.channels * nvls_heads(num_ranks)
     chunk_bytes = nvls_chunk_bytes(size_bytes, constants.channels, num_ranks)
     rounds = size_bytes / (lanes * chunk_bytes)
     round_wire_bytes = nvls_bytes_on_wire(num_ranks, lanes * chunk_bytes)
-    sustained = constants.link_ratio * path.bandwidth_bytes_per_second
     paced = constants.round_seconds + round_wire_bytes / constants.round_bandwidth_bytes_per_second
     total = constants.launch_seconds + (rounds + _STAGES_TO_FILL) * max(paced, round_wire_bytes / sustained)
     wire_bytes = nvls_bytes_on_wire(num_ranks, size_bytes)
     bandwidth = wire_bytes / sustained
     return CollectiveCost(total - bandwidth, bandwidth, wire_bytes, _STAGES_TO_FILL)
+
+
+def sustained_rate(constants: NvlsConstants, num_ranks: int, link_bytes_per_second: float) -> float:
+    """Return the rate that the switch sustains for one GPU, one direction.
+
+    Parameters
+    ----------
+    constants : NvlsConstants
+        The share of the link for 8 GPUs, and what each doubling past them takes off.
+    num_ranks : int
+        GPUs of one domain. [-]
+    link_bytes_per_second : float
+        One GPU's links, one direction. [B/s]
+
+    Source
+    ------
+    Empirical: 8 and 72 GPUs of GB200 racks, validation/collectives_public.csv.
+    """
+    doublings = math.log2(num_ranks / _MEASURED_ON) if num_ranks > _MEASURED_ON else 0.0
+    return (constants.link_ratio - doublings * constants.link_ratio_per_doubling) * link_bytes_per_second
 
 
 def head_speed(constants: NvlsConstants, num_ranks: int, link_bytes_per_second: float) -> float:

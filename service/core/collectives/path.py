@@ -75,7 +75,9 @@ class NvlsConstants:
     round_bandwidth_bytes_per_second : float
         Rate at which a round moves its bytes (each GPU both ways through the switch). [B/s]
     link_ratio : float
-        Share of the per-direction rate that the switch sustains on the largest buffers. [-]
+        Share of the per-direction rate that the switch sustains on the largest buffers, for 8 GPUs. [-]
+    link_ratio_per_doubling : float
+        What it loses with each doubling of the GPUs past 8 in one domain. [-]
     """
 
     channels: int
@@ -84,6 +86,7 @@ class NvlsConstants:
     round_seconds: float
     round_bandwidth_bytes_per_second: float
     link_ratio: float
+    link_ratio_per_doubling: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +133,8 @@ class NcclTuning:
         Share of the link rate that a tree is believed to reach. [-]
     nvls_efficiency_ratio : float
         0 where there is none. [-]
+    network : NetworkTuning or None
+        What it believes of the network between domains; None inside one.
     """
 
     base_seconds: Mapping[tuple[Algorithm, Protocol], float]
@@ -140,11 +145,64 @@ class NcclTuning:
     ll128_bytes_per_second: float
     tree_ratio: float
     nvls_efficiency_ratio: float
+    network: NetworkTuning | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkTuning:
+    """NCCL's cost-model constants between domains, for as many domains as there are.
+
+    Parameters
+    ----------
+    hop_seconds : Mapping[tuple[Algorithm, Protocol], float]
+        A hop over the network. [s]
+    overhead_seconds : float
+        Posting one message to the network. [s]
+    nic_ratio : float
+        Share of the NIC's line rate that its search gives a channel. [-]
+    ll_bytes_per_second : float
+        Cap of LL. [B/s]
+    tree_bytes_per_second : float
+        Cap of all channels of a tree. [B/s]
+    nvls_tree_channel_bytes_per_second : float
+        Cap of one channel of NVLSTree. [B/s]
+    """
+
+    hop_seconds: Mapping[tuple[Algorithm, Protocol], float]
+    overhead_seconds: float
+    nic_ratio: float
+    ll_bytes_per_second: float
+    tree_bytes_per_second: float
+    nvls_tree_channel_bytes_per_second: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """The network between scale-up domains, as one GPU has it.
+
+    Parameters
+    ----------
+    line_bytes_per_second : float
+        Line rate of one GPU's share of the NICs, one direction. [B/s]
+    efficiency_ratio : float
+        Share of it that NCCL's payload reaches on the largest messages. [-]
+    hop_seconds : float
+        One message GPU to GPU: proxies, NICs, switches and flags, for LL. [s]
+    """
+
+    line_bytes_per_second: float
+    efficiency_ratio: float
+    hop_seconds: float
+
+    @property
+    def payload_bytes_per_second(self) -> float:
+        """What one GPU's payload reaches over the network, one direction. [B/s]"""
+        return self.line_bytes_per_second * self.efficiency_ratio
 
 
 @dataclass(frozen=True, slots=True)
 class CollectivePath:
-    """One scale-up domain as the formulas see it.
+    """A group's way as the formulas see it: its scale-up domain, and the fabric between domains if it has several.
 
     Parameters
     ----------
@@ -154,6 +212,12 @@ class CollectivePath:
         CTAs a collective may use. [-]
     nvls : NvlsConstants or None
         None: the switch cannot add, or there is none.
+    ranks_per_domain : int
+        g, ranks of the group that share a domain. [-]
+    num_domains : int
+        k. [-]
+    fabric : Fabric or None
+        None where k is 1.
     """
 
     bandwidth_bytes_per_second: float
@@ -164,3 +228,6 @@ class CollectivePath:
     direct: DirectConstants
     nvls: NvlsConstants | None
     tuning: NcclTuning
+    ranks_per_domain: int
+    num_domains: int = 1
+    fabric: Fabric | None = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from service.core.collectives.cost import FREE, Collective, CollectiveCost, Protocol
+from service.core.collectives.network import hop, nic_rate, ring_crossings
 from service.core.collectives.path import CollectivePath, LowLatencyConstants, SimpleRingConstants
 
 _CHANNEL_TRAFFIC_BYTES = 32768  # NCCL gives a channel at least this much traffic (src/include/channel.h)
@@ -63,6 +64,8 @@ def ring(
     path : CollectivePath
         a, h, epsilon, B, w (LL, LL128) or a, d, l, B, C (Simple); c channels from NCCL's rule.
 
+    Between domains the ring leaves each by all its NICs at once, and k of its n edges are hops over the network.
+
     Assumptions
     -----------
     Out of place, eager launch, one collective at a time. Broadcast and reduce are unvalidated: no public table.
@@ -79,20 +82,32 @@ def ring(
     steps = ring_steps(collective, num_ranks)
     share_bytes = size_bytes / num_ranks
     wire_bytes = steps * share_bytes
+    crossings = ring_crossings(steps, path)
+    rate = _rate(protocol, path)
+    bandwidth = wire_bytes / rate
+    network = crossings * hop(protocol, path, tree=False)
     if protocol is Protocol.SIMPLE:
-        bandwidth = wire_bytes / (path.simple.link_ratio * path.bandwidth_bytes_per_second)
-        total = _simple_seconds(steps, share_bytes, path.simple, path.bandwidth_bytes_per_second)
+        total = _simple_seconds(steps, share_bytes, path.simple, rate) + network
     else:
         constants = path.ll if protocol is Protocol.LL else path.ll128
         channels = _channels(collective, protocol, size_bytes, path.max_channels)
-        bandwidth = wire_bytes / min(constants.bandwidth_bytes_per_second, path.bandwidth_bytes_per_second)
         beyond = _beyond_first_line(collective, share_bytes / channels, constants.line_bytes)
-        total = max(bandwidth, _hops_seconds(steps, channels, path.max_channels, constants) + bandwidth * beyond)
+        hops = _hops_seconds(steps - crossings, channels, path.max_channels, constants) + network
+        total = max(bandwidth, hops + bandwidth * beyond)
     return CollectiveCost(total - bandwidth, bandwidth, wire_bytes, steps)
 
 
-def _simple_seconds(steps: int, share_bytes: float, simple: SimpleRingConstants, link: float) -> float:
-    transfer = share_bytes / (simple.link_ratio * link)
+def _rate(protocol: Protocol, path: CollectivePath) -> float:
+    """Rate of a ring's payload out of one GPU: the link's, or that of its domain's NICs, which all rings leave by."""
+    nics = path.ranks_per_domain * nic_rate(protocol, path)
+    if protocol is Protocol.SIMPLE:
+        return min(path.simple.link_ratio * path.bandwidth_bytes_per_second, nics)
+    constants = path.ll if protocol is Protocol.LL else path.ll128
+    return min(constants.bandwidth_bytes_per_second, path.bandwidth_bytes_per_second, nics)
+
+
+def _simple_seconds(steps: int, share_bytes: float, simple: SimpleRingConstants, rate: float) -> float:
+    transfer = share_bytes / rate
     step = max(transfer + simple.step_seconds, transfer / 2 + simple.handshake_seconds)
     return simple.launch_seconds + steps * step + simple.handshake_seconds + share_bytes / simple.copy_bytes_per_second
 
@@ -110,7 +125,7 @@ def _beyond_first_line(collective: Collective, channel_bytes: float, line_bytes:
     return (adding + forwarding) / 2 if collective is Collective.ALL_REDUCE else adding
 
 
-def _hops_seconds(steps: int, channels: int, max_channels: int, constants: LowLatencyConstants) -> float:
+def _hops_seconds(steps: float, channels: int, max_channels: int, constants: LowLatencyConstants) -> float:
     crowding = 1.0 + constants.crowding_ratio * math.log(channels) / math.log(max(max_channels, 2))
     return (constants.launch_seconds + steps * constants.hop_seconds) * crowding
 
@@ -126,16 +141,16 @@ def _channels(collective: Collective, protocol: Protocol, size_bytes: float, max
 def _pass_whole_buffer(protocol: Protocol, num_ranks: int, size_bytes: float, path: CollectivePath) -> CollectiveCost:
     """Broadcast and reduce: S passes every rank, chunk by chunk; the pipe fills once over n-1 hops."""
     steps = num_ranks - 1
+    crossings = ring_crossings(steps, path)
+    rate = _rate(protocol, path)
+    network = crossings * hop(protocol, path, tree=False)
     if protocol is Protocol.SIMPLE:
-        rate = path.simple.link_ratio * path.bandwidth_bytes_per_second
-        chunk = min(size_bytes, _PIPELINE_CHUNK_BYTES * path.max_channels)
-        fill = steps * (path.simple.handshake_seconds + min(chunk, size_bytes / num_ranks) / rate)
-        latency = path.simple.launch_seconds + fill
+        chunk = min(size_bytes / num_ranks, _PIPELINE_CHUNK_BYTES * path.max_channels)
+        hops = path.simple.launch_seconds + steps * (path.simple.handshake_seconds + chunk / rate)
     else:
         constants = path.ll if protocol is Protocol.LL else path.ll128
-        rate = min(constants.bandwidth_bytes_per_second, path.bandwidth_bytes_per_second)
-        latency = constants.launch_seconds + steps * constants.hop_seconds
-    return CollectiveCost(latency, size_bytes / rate, size_bytes, steps)
+        hops = constants.launch_seconds + (steps - crossings) * constants.hop_seconds
+    return CollectiveCost(hops + network, size_bytes / rate, size_bytes, steps)
 
 
 COSTS = dict.fromkeys(

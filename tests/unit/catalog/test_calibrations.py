@@ -5,9 +5,10 @@ from functools import cache
 
 import pytest
 
-from service.catalog.calibrations import load_calibrations, named_constants
+from service.catalog.calibrations import load_calibrations
 from service.catalog.catalog import load_shipped_catalog
 from service.core.collectives.cost import Algorithm, Protocol
+from service.core.placement import place
 from service.errors import CatalogDefect
 from service.shipped import shipped_path
 
@@ -19,6 +20,11 @@ def catalog():
 
 def calibration_of(system):
     return catalog().calibrations.for_system(catalog().system(system))
+
+
+def path_of(system, gpus):
+    found = catalog().system(system)
+    return catalog().calibrations.collective_path(found, place(found, gpus))
 
 
 @pytest.mark.parametrize(
@@ -38,19 +44,9 @@ def test_a_generation_has_its_file(system, expected):
     assert calibration_of(system).id == expected
 
 
-def test_yaml_names_and_units_become_the_cores():
-    constants = named_constants({"launch": "4.5 us", "bandwidth": "141 GB/s", "line": "4096 B", "crowding_ratio": 0.2})
-    assert constants == {
-        "launch_seconds": pytest.approx(4.5e-6),
-        "bandwidth_bytes_per_second": pytest.approx(141e9),
-        "line_bytes": 4096,
-        "crowding_ratio": 0.2,
-    }
-
-
 def test_a_path_has_the_links_and_ncclss_constants():
     """H100: 450 GB/s one way; NCCL believes 0.824 of it, tries NVLS heads from 60 GB/s down, over 16 channels."""
-    path = catalog().calibrations.collective_path(catalog().system("dgx-h100"), 8)
+    path = path_of("dgx-h100", 8)
     assert path.bandwidth_bytes_per_second == 450e9
     assert path.tuning.link_bytes_per_second == pytest.approx(370.8e9)
     assert path.tuning.hop_seconds[Algorithm.RING, Protocol.SIMPLE] == pytest.approx(3.4e-6)
@@ -59,12 +55,11 @@ def test_a_path_has_the_links_and_ncclss_constants():
 
 
 def test_ampere_has_no_switch_that_adds():
-    assert catalog().calibrations.collective_path(catalog().system("dgx-a100"), 8).nvls is None
+    assert path_of("dgx-a100", 8).nvls is None
 
 
 def test_a_mesh_path_grows_with_the_group():
-    mi300x = catalog().system("azure-nd96isr-mi300x-v5")
-    paths = [catalog().calibrations.collective_path(mi300x, n).bandwidth_bytes_per_second for n in (2, 8)]
+    paths = [path_of("azure-nd96isr-mi300x-v5", n).bandwidth_bytes_per_second for n in (2, 8)]
     assert paths == [64e9, 448e9]
 
 
@@ -80,10 +75,20 @@ def test_a_broken_file_names_itself(tmp_path):
     broken = tmp_path / "collectives-unmeasured.yaml"
     broken.write_text(broken.read_text().replace("launch: 6.6 us", "launch: 6.6 uss"))
     with pytest.raises(CatalogDefect) as defect:
-        load_calibrations(tmp_path).collective_path(catalog().system("dgx-2"), 8)
+        load_calibrations(tmp_path)
     assert defect.value.where == "collectives-unmeasured.yaml"
 
 
 def test_a_folder_without_the_stand_in_does_not_start(tmp_path):
     with pytest.raises(CatalogDefect):
         load_calibrations(tmp_path)
+
+
+def test_between_domains_there_is_a_fabric_and_what_nccl_believes_of_it():
+    """Two DGX H100: NICs of 50 GB/s a GPU; LL is capped at 39 GB/s at two nodes, 20.4 from three on."""
+    two, four = path_of("dgx-h100", 16), path_of("dgx-h100", 32)
+    assert two.fabric.line_bytes_per_second == 50e9
+    assert (two.num_domains, two.ranks_per_domain) == (2, 8)
+    assert two.tuning.network.ll_bytes_per_second == 39e9
+    assert four.tuning.network.ll_bytes_per_second == 20.4e9
+    assert path_of("dgx-h100", 8).fabric is None

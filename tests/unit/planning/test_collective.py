@@ -81,12 +81,21 @@ def test_a_way_that_is_not_available_says_why():
     assert "ring" in problem.allowed
 
 
-def test_several_domains_are_refused_for_now():
-    with pytest.raises(UnsupportedCollective) as refusal:
-        ask(gpus=16)
+def test_several_domains_cross_the_network():
+    """Two DGX H100: the ring's bound is min(450, 8 × 50) GB/s."""
+    answer = ask(gpus=16, size_bytes=1 << 30)
+    assert answer.ideal.bandwidth_bytes_per_second == 400e9
+    assert answer.result.algorithm is Algorithm.NVLS_TREE
+    assert answer.range.basis_kind == "calibrated"
+    assert {"B_nic", "B_bound"} <= {line.symbol for line in answer.derivation}
+    assert ask(gpus=16, collective="all_to_all", size_bytes=1 << 30).result.bottleneck == "nic"
+
+
+def test_a_system_without_a_network_stops_at_its_domain():
+    with pytest.raises(StepcastError) as refusal:
+        ask("hgx-h100-8gpu", gpus=16)
     (problem,) = refusal.value.problems
     assert (problem.pointer, problem.value, problem.suggestion) == ("/gpus", 16, 8)
-    assert "2 scale-up domains" in problem.message
 
 
 def test_a_rack_is_one_domain():

@@ -1,13 +1,16 @@
 """The range: as wide as the measurements leave it, never under physics, and holding a near tie."""
 
+import dataclasses
 import math
 
 import pytest
 
-from service.catalog.calibrations import Calibration, Residual
+from service.catalog.calibrations import Calibration, Calibrations, Residual
+from service.catalog.fabric_calibrations import FabricCalibration, FabricCalibrations
 from service.core.collectives.algorithms import Candidate
 from service.core.collectives.cost import Algorithm, Collective, CollectiveCost, Protocol
-from service.core.hardware import Accelerator, ScaleUp, System, Topology
+from service.core.hardware import Accelerator, ScaleOut, ScaleUp, System, Topology
+from service.core.placement import Placement
 from service.planning.collective_range import collective_range
 
 SYSTEM = System(
@@ -24,13 +27,20 @@ MEASURED = Calibration("c", frozenset(), frozenset(), {}, BANDS, frozenset({("gp
 STAND_IN = Calibration("u", frozenset(), frozenset(), {}, (Residual(math.inf, 0.6, 2.5, 0),), frozenset(), 0, "u.yaml")
 
 
+FABRICS = FabricCalibrations(
+    (FabricCalibration("ib", frozenset({"ib-a", "ib-b"}), 0.9, 1e-5, frozenset({"ib-a"})),), 0.8, 1.5, 200
+)
+ALL = Calibrations((MEASURED,), STAND_IN, {}, FABRICS)
+
+
 def way(seconds, believed, protocol=Protocol.SIMPLE):
     return Candidate(Algorithm.RING, protocol, CollectiveCost(0.0, seconds, 1.0, 1), believed)
 
 
 def bounds(collective=Collective.ALL_REDUCE, n=8, size=10**5, rivals=(), calibration=MEASURED, bound=0.0, believed=1.0):
     chosen = way(1.0, believed)
-    return collective_range(SYSTEM, collective, n, size, chosen, (chosen, *rivals), calibration, STAND_IN, bound)
+    placement = Placement(n, min(n, 8), n)
+    return collective_range(SYSTEM, collective, placement, size, chosen, (chosen, *rivals), calibration, ALL, bound)
 
 
 def test_the_band_of_the_size_gives_the_width():
@@ -71,3 +81,26 @@ def test_a_near_tie_is_inside():
     """NCCL finds the rival 5 % slower, so it may take it; it takes 1.7 s. One 20 % slower is no rival."""
     assert bounds(rivals=(way(1.7, 1.05, Protocol.LL),)).high == 1.7
     assert bounds(rivals=(way(1.7, 1.2, Protocol.LL),)).high == 1.2
+
+
+def over(network, num_domains):
+    system = dataclasses.replace(SYSTEM, scale_out=ScaleOut(network, 50e9, 1.0))
+    placement = Placement(8 * num_domains, 8, 8)
+    chosen = way(1.0, 1.0)
+    return collective_range(system, Collective.ALL_REDUCE, placement, 10**8, chosen, (chosen,), MEASURED, ALL, 0.0)
+
+
+def test_between_domains_the_fabrics_residuals_count():
+    assert (over("ib-a", 2).low, over("ib-a", 2).high) == (0.8, 1.5)
+
+
+def test_an_unmeasured_network_is_less_sure():
+    """0.8 and 1.5 to the power 1.5: 0.7155 and 1.8371."""
+    answer = over("ib-b", 2)
+    assert (answer.low, answer.high) == pytest.approx((0.7155, 1.8371), rel=1e-3)
+    assert "stands in" in answer.basis
+
+
+def test_many_domains_are_less_sure():
+    """32 are two doublings past 8: × 1.2."""
+    assert over("ib-a", 32).high == pytest.approx(1.8)

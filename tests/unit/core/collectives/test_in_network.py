@@ -5,7 +5,14 @@ import dataclasses
 import pytest
 
 from service.core.collectives.cost import Collective, Protocol
-from service.core.collectives.in_network import head_speed, nvls, nvls_bytes_on_wire, nvls_chunk_bytes, nvls_heads
+from service.core.collectives.in_network import (
+    head_speed,
+    nvls,
+    nvls_bytes_on_wire,
+    nvls_chunk_bytes,
+    nvls_heads,
+    sustained_rate,
+)
 from service.errors import UnsupportedCollective
 from tests.collective_paths import ROUND
 
@@ -63,3 +70,11 @@ def test_a_switch_that_cannot_add_refuses():
 
 def test_one_rank_is_free():
     assert nvls(Collective.ALL_REDUCE, Protocol.SIMPLE, 1, 1e9, ROUND).seconds == 0.0
+
+
+def test_a_rack_sustains_less_than_eight():
+    """0.75 of 400 GB/s; 32 GPUs are two doublings past 8, each of which takes 0.05: 0.65."""
+    constants = dataclasses.replace(ROUND.nvls, link_ratio_per_doubling=0.05)
+    assert sustained_rate(constants, 8, 400e9) == pytest.approx(300e9)
+    assert sustained_rate(constants, 4, 400e9) == pytest.approx(300e9)
+    assert sustained_rate(constants, 32, 400e9) == pytest.approx(260e9)

@@ -4,7 +4,7 @@ import pytest
 
 from service.core.collectives.cost import Collective, Protocol
 from service.core.collectives.ring import ring, ring_steps
-from tests.collective_paths import ROUND
+from tests.collective_paths import ROUND, across
 
 
 def test_all_reduce_takes_twice_the_steps_of_its_halves():
@@ -72,3 +72,23 @@ def test_broadcast_and_reduce_pass_the_whole_buffer(collective):
     cost = ring(collective, Protocol.SIMPLE, 4, 3e9, ROUND)
     assert cost.bandwidth_seconds == pytest.approx(10e-3)
     assert cost.bytes_on_wire_per_gpu == 3e9
+
+
+def test_between_domains_the_ring_leaves_by_all_nics():
+    """All-gather of 3.2 GB on 2 domains of 8, NICs of 40 GB/s: 8 × 40 = 320 GB/s, so the links' 300 bind still.
+
+    A share of 200 MB: a step 666.7 us + 2 us; 15 of them, 15/8 of which cross, a hop of 10 us each:
+    10 + 15 × 668.667 + 18.75 + 5 + 200 = 10263.7 us.
+    """
+    cost = ring(Collective.ALL_GATHER, Protocol.SIMPLE, 16, 3.2e9, across(2))
+    assert cost.seconds == pytest.approx(10263.75e-6, rel=1e-5)
+
+
+def test_ll_loses_half_of_a_nic_to_flags():
+    """1 rank a domain: 40 GB/s × 1/2 = 20 GB/s. All-gather of 40 MB on 2: 20 MB in 1 ms; one step, a hop of 10 us.
+
+    5 us of launch are 25 % longer with all channels; beyond the first half lines 16 × 2048 B of 20 MB: 0.99836.
+    """
+    cost = ring(Collective.ALL_GATHER, Protocol.LL, 2, 40e6, across(2, 1))
+    assert cost.bandwidth_seconds == pytest.approx(1e-3)
+    assert cost.seconds == pytest.approx(6.25e-6 + 10e-6 + 0.9983616e-3, rel=1e-5)
