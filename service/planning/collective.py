@@ -26,6 +26,7 @@ from service.planning.collective_derivation import (
 from service.planning.collective_question import Buffer, CollectiveQuestion, resolve
 from service.planning.collective_range import collective_range, is_unvalidated
 from service.planning.estimates import DerivationLine, Estimate, EstimateRange, EstimateWarning
+from service.planning.nccl_environment import NcclSetting, nccl_settings
 
 KIND = "collective"
 
@@ -58,6 +59,7 @@ class CollectiveResult:
     bottleneck: str
     size_bytes: int
     candidates: tuple[CollectiveCandidate, ...]
+    environment: tuple[NcclSetting, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,7 @@ def estimate_collective(question: CollectiveQuestion, catalog: Catalog) -> Estim
                 )
                 for w in ways
             ),
+            environment=nccl_settings(ways),
         ),
         range=collective_range(
             system, question.collective, placement, size_bytes, way, ways, calibration, catalog.calibrations, bound

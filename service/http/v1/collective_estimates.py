@@ -78,6 +78,17 @@ class CandidateSchema(Schema):
     why_not = fields.String()
 
 
+class NcclSettingSchema(Schema):
+    """An NCCL environment variable, a value that changes the way taken, and what that way takes."""
+
+    variable = fields.String(required=True, metadata={"description": "NCCL_ALGO, NCCL_PROTO or NCCL_NVLS_ENABLE."})
+    value = fields.String(required=True)
+    algorithm = fields.String(required=True)
+    protocol = fields.String(required=True)
+    seconds = fields.Float(required=True)
+    ratio = fields.Float(required=True, metadata={"description": "Its time over that of NCCL's own choice."})
+
+
 class CollectiveResultSchema(Schema):
     """The answer. `seconds` is the headline, which `range` bounds."""
 
@@ -94,6 +105,7 @@ class CollectiveResultSchema(Schema):
     bottleneck = fields.String(required=True, metadata={"description": "nvlink, nic, pcie, latency, …"})
     size_bytes = fields.Integer(required=True)
     candidates = fields.List(fields.Nested(CandidateSchema), required=True)
+    environment = fields.List(fields.Nested(NcclSettingSchema), required=True)
 
 
 class CollectiveIdealSchema(Schema):
