@@ -1,4 +1,4 @@
-# Stage 1 builds the wheel: service, catalogues and migrations in one file.
+# Stage 1 builds the wheel: service, catalogues, migrations and measurements in one file.
 FROM python:3.12-slim AS build
 
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
@@ -10,6 +10,7 @@ COPY service ./service
 COPY hardware_catalog ./hardware_catalog
 COPY model_catalog ./model_catalog
 COPY migrations ./migrations
+COPY validation ./validation
 RUN pip wheel --no-deps --no-build-isolation --wheel-dir /wheels .
 
 # Stage 2 is what runs: locked dependencies, the wheel, no source and no compiler.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 _PACKAGE = Path(__file__).parent
-FOLDERS = ("hardware_catalog", "model_catalog", "migrations")
+FOLDERS = ("hardware_catalog", "model_catalog", "migrations", "validation")
 
 
 def shipped_path(name: str) -> Path:
@@ -14,7 +14,7 @@ def shipped_path(name: str) -> Path:
     Parameters
     ----------
     name : str
-        hardware_catalog, model_catalog or migrations.
+        hardware_catalog, model_catalog, migrations or validation.
 
     Raises
     ------

@@ -22,12 +22,12 @@ from scipy.optimize import least_squares
 
 from service.catalog.calibrations import Calibration, Calibrations, Residual, load_calibrations
 from service.catalog.constants import named_constants
+from service.catalog.measurements import CollectivePoint, newest_single_node, public_single_domain
 from service.core.collectives.algorithms import candidates, chosen
 from service.core.collectives.cost import Algorithm, Collective, Protocol
 from service.core.hardware import Accelerator, ScaleUp, System, Topology
 from service.core.numerics import Dtype
 from service.core.placement import Placement
-from validation.measurements import CollectivePoint, newest_single_node, public_single_domain
 
 FOLDER = Path(__file__).parents[1] / "hardware_catalog" / "calibrations"
 COMMAND = "python -m validation.fit_collectives"

@@ -19,12 +19,11 @@ from scipy.optimize import least_squares
 
 from service.catalog.catalog import Catalog, load_shipped_catalog
 from service.catalog.fabric_calibrations import FabricCalibration, FabricCalibrations
+from service.catalog.measurements import NetworkedPoint, networked
 from service.core.collectives.algorithms import candidates, chosen
 from service.core.collectives.cost import Collective
-from service.core.hardware import ScaleOut, System
 from service.core.numerics import Dtype
-from service.core.placement import Placement
-from validation.measurements import NetworkedPoint, networked
+from service.planning.collective_accuracy import networked_system
 
 FILE = Path(__file__).parents[1] / "hardware_catalog" / "calibrations" / "fabrics.yaml"
 COMMAND = "python -m validation.fit_fabrics"
@@ -46,17 +45,9 @@ FABRICS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def system_of(point: NetworkedPoint, catalog: Catalog) -> System:
-    """Return the row's system, with the network it ran on."""
-    system = catalog.system(point.system)
-    scale_out = ScaleOut(point.network, point.nic_bytes_per_second, 1.0)
-    return dataclasses.replace(system, scale_out=scale_out, max_gpus=max(system.max_gpus, point.gpus))
-
-
 def predicted(point: NetworkedPoint, catalog: Catalog) -> float:
     """Return the seconds that the model gives for a row, the way NCCL's tuner picks."""
-    system = system_of(point, catalog)
-    placement = Placement(point.gpus, min(system.gpus_per_node, point.gpus_per_domain), point.gpus_per_domain)
+    system, placement = networked_system(point, catalog)
     path = catalog.calibrations.collective_path(system, placement)
     ways = candidates(Collective(point.collective), Dtype(point.dtype), point.gpus, point.size_bytes, path)
     cost = chosen(ways).cost

@@ -63,6 +63,8 @@ class Calibration:
         (accelerator, collective, GPUs) that the residuals were taken on.
     measured_up_to_bytes : float
         Largest size among them. [B]
+    fitted_systems, fitted_gpus : frozenset
+        What the constants were fitted on; the rest was held out.
     """
 
     id: str
@@ -73,6 +75,8 @@ class Calibration:
     measured: frozenset[tuple[str, str, int]]
     measured_up_to_bytes: float
     source: str
+    fitted_systems: frozenset[str] = frozenset()
+    fitted_gpus: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +208,8 @@ def _calibration(document: Mapping[str, Any]) -> Calibration:
         ),
         measured_up_to_bytes=si(document.get("measured_up_to", "0 B")),
         source=f"hardware_catalog/calibrations/{document['id']}.yaml",
+        fitted_systems=frozenset(document.get("fitted_on", {}).get("systems", ())),
+        fitted_gpus=frozenset(document.get("fitted_on", {}).get("gpus", ())),
     )
 
 

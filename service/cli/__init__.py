@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from service import __version__
+from service.cli.accuracy import accuracy
 from service.cli.catalog import catalog
 from service.cli.database import database
 from service.cli.serve import serve
@@ -17,5 +18,5 @@ def main() -> None:
     """Capacity planning for AI clusters, as a REST service."""
 
 
-for command in (serve, database, catalog, token):
+for command in (serve, database, catalog, accuracy, token):
     main.add_command(command)

@@ -87,7 +87,13 @@ def estimate_collective(question: CollectiveQuestion, catalog: Catalog) -> Estim
     StepcastError
         Every problem of the question at once: unknown names, more GPUs than there are, a size that is missing.
     """
-    system, placement, buffer = resolve(question, catalog)
+    return estimate_on(question, *resolve(question, catalog), catalog)
+
+
+def estimate_on(
+    question: CollectiveQuestion, system: System, placement: Placement, buffer: Buffer, catalog: Catalog
+) -> Estimate:
+    """Return the same for things instead of names: a system that no entry describes, a placement of one's own."""
     n, size_bytes = placement.num_ranks, buffer.size_bytes
     path = catalog.calibrations.collective_path(system, placement)
     rate = ideal_rate(question.collective, path)
@@ -140,7 +146,7 @@ def estimate_collective(question: CollectiveQuestion, catalog: Catalog) -> Estim
         ),
         ideal=ideal,
         derivation=tuple(derivation),
-        warnings=_warnings(question, system, way, calibration is catalog.calibrations.unmeasured),
+        warnings=_warnings(question, system, way, placement, calibration is catalog.calibrations.unmeasured),
         engine_version=__version__,
         catalog_revision=catalog.revision,
     )
@@ -204,7 +210,7 @@ def _inputs(question: CollectiveQuestion, system: System, placement: Placement, 
 
 
 def _warnings(
-    question: CollectiveQuestion, system: System, way: Candidate, unmeasured: bool
+    question: CollectiveQuestion, system: System, way: Candidate, placement: Placement, unmeasured: bool
 ) -> tuple[EstimateWarning, ...]:
     found: list[EstimateWarning] = []
     if unmeasured:
@@ -215,10 +221,11 @@ def _warnings(
                 "NCCL's latencies and 80 % of the link stand in",
             )
         )
-    if is_unvalidated(question.collective, way.algorithm):
+    if is_unvalidated(question.collective, way.algorithm, placement.num_domains):
         found.append(
             EstimateWarning(
-                "unvalidated", f"no public table shows {question.collective} by {way.algorithm} in one domain"
+                "unvalidated",
+                f"no public table shows {question.collective} by {way.algorithm} at this scale",
             )
         )
     if question.overlap_window_seconds is not None:

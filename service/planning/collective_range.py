@@ -16,12 +16,14 @@ _UNVALIDATED = frozenset({Collective.BROADCAST, Collective.REDUCE, Collective.SE
 _LESS_SURE_POWER = 1.5  # of the residual, where constants serve outside the rows they were fitted on
 _UNSEEN_DOUBLING_RATIO = 0.1  # added upwards for each doubling of the GPUs past the largest group measured
 _DOMAINS_MEASURED = 8
+_NODE_GPUS = 8
+_MANY_RACKS_RATIO = 2.5  # CoreWeave, 20 GB200 racks: what the tree between so many racks costs is not understood
 _NEAR_TIE_RATIO = 1.1  # NCCL versions differ by more than this where two ways are about equal
 
 
-def is_unvalidated(collective: Collective, algorithm: Algorithm) -> bool:
-    """Return whether no public table shows this collective done this way inside a domain."""
-    return collective in _UNVALIDATED or algorithm is Algorithm.TREE
+def is_unvalidated(collective: Collective, algorithm: Algorithm, num_domains: int) -> bool:
+    """Return whether no public table shows this collective done this way, inside a domain or between several."""
+    return collective in _UNVALIDATED or (algorithm is Algorithm.TREE and num_domains == 1)
 
 
 def collective_range(
@@ -49,7 +51,7 @@ def collective_range(
         Bytes on the wire over the link's rate: the range never goes under it. [s]
     """
     seconds, num_ranks, unmeasured = _seconds(chosen), placement.num_ranks, calibrations.unmeasured
-    unvalidated = is_unvalidated(collective, chosen.algorithm)
+    unvalidated = is_unvalidated(collective, chosen.algorithm, placement.num_domains)
     residual = _residual(unmeasured if unvalidated else calibration, size_bytes)
     low, high = seconds * residual.low_ratio, seconds * residual.high_ratio
     in_table = (system.accelerator.id, collective.value, num_ranks) in calibration.measured
@@ -94,6 +96,9 @@ def _over_the_network(
     if unvalidated:
         stand_in = calibrations.unmeasured.residuals[0]
         low, high = seconds * stand_in.low_ratio, seconds * stand_in.high_ratio
+    if placement.num_domains > 2 and placement.ranks_per_domain > _NODE_GPUS:
+        high *= _MANY_RACKS_RATIO
+        basis += "; the one public run over more than two racks took twice as long as predicted"
     if placement.num_domains > _DOMAINS_MEASURED:
         high *= 1 + _UNSEEN_DOUBLING_RATIO * math.log2(placement.num_domains / _DOMAINS_MEASURED)
         basis += f"; few public runs have more than {_DOMAINS_MEASURED} domains"

@@ -17,6 +17,7 @@ CONVERTS_UNITS = "service/catalog/quantities.py"
 # Module-level constants that look like a unit factor and are none. Each has its reason beside it in the code.
 NOT_A_UNIT = {
     "service/catalog/calibrations.py": {"_PATHS_KEPT"},
+    "service/planning/collective_accuracy.py": {"_BANDS"},
     "service/core/collectives/in_network.py": {"_CHUNK_BYTES", "_SMALLEST_CHUNK_BYTES"},
     "service/core/collectives/nvls_tree.py": {"_LARGEST_CHUNK_BYTES", "_CHUNK_BYTES"},
     "service/core/collectives/ring.py": {"_CHANNEL_TRAFFIC_BYTES", "_PIPELINE_CHUNK_BYTES"},

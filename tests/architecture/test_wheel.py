@@ -85,7 +85,7 @@ print(json.dumps([importlib.util.find_spec("tests") is None, service.__file__, *
 """
     alone, *paths = json.loads(installed.python(code))
     assert alone, "the checkout can be imported: this shows nothing"
-    assert len(paths) == 4
+    assert len(paths) == 5
     assert all(Path(path).is_relative_to(installed.site_packages / "service") for path in paths)
 
 

@@ -1,17 +1,27 @@
 """docs/accuracy.md and the calibrations are what their commands write."""
 
 import re
+from functools import cache
 
 import pytest
 
 from service.catalog.calibrations import load_calibrations
-from validation import fit_collectives, score_collectives
+from service.catalog.catalog import load_shipped_catalog
+from service.cli.accuracy import page
+from service.planning.collective_accuracy import scored_rows
+from tests.architecture.sources import ROOT
+from validation import fit_collectives, fit_fabrics
 
 NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?![\w-])")
 
 
+@cache
+def rows():
+    return scored_rows(load_shipped_catalog())
+
+
 def test_the_accuracy_page_is_current():
-    assert score_collectives.PAGE.read_text(encoding="utf-8") == score_collectives.page()
+    assert (ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8") == page(rows()), "run make calibrate"
 
 
 def test_the_calibrations_are_what_the_fit_writes():
@@ -23,16 +33,22 @@ def test_the_calibrations_are_what_the_fit_writes():
         assert figures[0] == pytest.approx(figures[1], rel=0.03), f"{path.name}: run {fit_collectives.COMMAND}"
 
 
+def test_the_fabrics_are_what_the_fit_writes():
+    shipped, text = fit_fabrics.FILE.read_text(encoding="utf-8"), fit_fabrics.fitted_file()
+    assert NUMBER.sub("#", shipped) == NUMBER.sub("#", text)
+    assert list(map(float, NUMBER.findall(shipped))) == pytest.approx(list(map(float, NUMBER.findall(text))), rel=0.05)
+
+
 def test_the_readme_quotes_the_page():
-    """The README's figures are those of the row of all nccl-tests rows."""
-    readme = " ".join((score_collectives.PAGE.parents[1] / "README.md").read_text(encoding="utf-8").split())
-    row = next(line for line in score_collectives.page().splitlines() if line.startswith("| **all**"))
-    rows, median, p90, _, _, naive = (cell.strip() for cell in row.strip("|").split("|")[1:])
-    assert f"{int(rows):,} published nccl-tests rows" in readme
-    assert f"a median error of {median.replace('%', ' %')}" in readme
-    assert f"90 % of them within {p90.replace('%', ' %')}" in readme
-    assert f"{naive.replace('%', ' %')} off in the median" in readme
-    row = next(line for line in score_collectives.page().splitlines() if line.startswith("| **all several"))
-    rows, median, p90 = (cell.strip() for cell in row.strip("|").split("|")[2:])
-    assert f"{rows} public rows on six fabrics are met with a median error of {median.replace('%', ' %')}" in readme
-    assert f"{p90.replace('%', ' %').replace('90  %', '90 % of them')}" in readme
+    """The README's figures are those of the rows of all nccl-tests rows and of all rows over several domains."""
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    inside, _, _, _, _, between, _ = (
+        [cell.strip().replace("%", " %") for cell in line.strip("|").split("|")]
+        for line in page(rows()).splitlines()
+        if line.startswith("| **all**")
+    )
+    assert f"{int(inside[1]):,} published nccl-tests rows" in readme
+    assert f"a median error of {inside[2]}, and {'90 %'} of them within {inside[3]}" in readme
+    assert f"{inside[-1]} off in the median" in readme
+    assert f"{between[1]} public rows on six fabrics" in readme
+    assert f"error of {between[2]}, {'90 %'} of them within {between[3]}" in readme

@@ -10,12 +10,12 @@ import pytest
 
 from service.catalog.catalog import load_shipped_catalog
 from service.catalog.fabric_calibrations import FabricCalibration, FabricCalibrations
+from service.catalog.measurements import networked, newest_single_node, public_single_domain
 from service.core.collectives.cost import Collective
 from service.core.numerics import Dtype
 from service.planning.collective import estimate_collective
 from service.planning.collective_question import CollectiveQuestion
 from validation.fit_fabrics import FABRICS, fit, predicted, with_fabrics
-from validation.measurements import networked, newest_single_node, public_single_domain
 
 SYSTEMS = ("dgx-a100", "dgx-h100", "dgx-h200", "dgx-b200", "dgx-b300", "gb200-nvl72")
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")

@@ -1,4 +1,4 @@
-"""Reads the tables of published measurements. Every row has its source; doubted rows are kept and left out."""
+"""The published measurements of validation/. Every row has its source; doubted rows are kept and left out."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
-SINGLE_NODE = Path(__file__).with_name("collectives_single_node.csv")
-PUBLIC = Path(__file__).with_name("collectives_public.csv")
-NETWORKED = Path(__file__).with_name("collectives_networked.csv")
+from service.catalog.quantities import parse_quantity
+from service.shipped import shipped_path
+
+SINGLE_NODE = "collectives_single_node.csv"
+PUBLIC = "collectives_public.csv"
+NETWORKED = "collectives_networked.csv"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +30,14 @@ class CollectivePoint:
     source: str
 
 
+def _rows(name: str) -> list[dict[str, str]]:
+    with (shipped_path("validation") / name).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
 def newest_single_node() -> list[CollectivePoint]:
     """Return nccl-tests points inside one node: newest NCCL of each system, doubted rows left out."""
-    with SINGLE_NODE.open(newline="") as file:
-        rows = [r for r in csv.DictReader(file) if not r["suspect"] and r["nccl_version"][0].isdigit()]
+    rows = [r for r in _rows(SINGLE_NODE) if not r["suspect"] and r["nccl_version"][0].isdigit()]
     newest: dict[str, tuple[int, ...]] = {}
     for row in rows:
         version = tuple(map(int, row["nccl_version"].split(".")))
@@ -42,8 +48,7 @@ def newest_single_node() -> list[CollectivePoint]:
 
 def public_single_domain() -> list[CollectivePoint]:
     """Return points of public nccl-tests runs inside one NVLink domain, doubted rows left out."""
-    with PUBLIC.open(newline="") as file:
-        rows = [r for r in csv.DictReader(file) if not r["suspect"] and r["seconds"]]
+    rows = [r for r in _rows(PUBLIC) if not r["suspect"] and r["seconds"]]
     return _medians(rows, "source_url")
 
 
@@ -77,8 +82,7 @@ class NetworkedPoint:
 
 def networked() -> list[NetworkedPoint]:
     """Return points of public runs over several domains, doubted rows left out, repeats as their median."""
-    with NETWORKED.open(newline="") as file:
-        rows = [r for r in csv.DictReader(file) if not r["suspect"]]
+    rows = [r for r in _rows(NETWORKED) if not r["suspect"]]
     repeats: dict[tuple[str, ...], list[dict[str, str]]] = defaultdict(list)
     for row in rows:
         repeats[row["table"], row["collective"], row["gpus"], row["size_bytes"]].append(row)
@@ -87,7 +91,7 @@ def networked() -> list[NetworkedPoint]:
             table=found[0]["table"],
             system=found[0]["system"],
             network=found[0]["network"],
-            nic_bytes_per_second=float(found[0]["nic_gbits"]) * 1e9 / 8,
+            nic_bytes_per_second=parse_quantity(f"{found[0]['nic_gbits']} Gbit/s", "bytes_per_second"),
             collective=found[0]["collective"],
             dtype=found[0]["dtype"] or "fp32",
             gpus=int(found[0]["gpus"]),
