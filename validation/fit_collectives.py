@@ -33,6 +33,11 @@ FOLDER = Path(__file__).parents[1] / "hardware_catalog" / "calibrations"
 COMMAND = "python -m validation.fit_collectives"
 BANDS = ((262144, "256 KiB"), (67108863, "64 MiB"), (math.inf, "any size"))
 COVERAGE_RATIO = 0.9
+# What is timed by the same constants has the same residuals; the rest has no table and a range of its own.
+STRATA = {
+    "rings, trees and switches": ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce"),
+    "point to point": ("all_to_all", "send_recv"),
+}
 LARGEST_RACK_BYTES = 1 << 32  # 72 GPUs need larger ones
 LARGEST_BYTES = 1 << 30  # only public runs reach the buffers where the switch itself is the limit
 
@@ -325,22 +330,28 @@ def _yaml(fit: Fit, fitted: Sequence[CollectivePoint], held_out: Sequence[Collec
     for name, table in fit.constants.items():
         lines.append(f"  {name}: {{{', '.join(f'{key}: {value}' for key, value in table.items())}}}")
     lines += ["", "# Measured over predicted; low_ratio and high_ratio hold the middle 90 % of all rows.", "residuals:"]
-    scores_of = {"all": fit.scores(points), "fitted": fit.scores(fitted), "held_out": fit.scores(held_out)}
-    bands = {name: _bands(scores) for name, scores in scores_of.items()}
-    for i, band in enumerate(bands["all"]):
-        upper = "" if band["upper"] == math.inf else f"up_to: {band['label']}, "
-        lines.append(
-            f"  - {{{upper}rows: {band['rows']}, low_ratio: {band['low_ratio']}, high_ratio: {band['high_ratio']},"
-        )
-        parts = []
-        for name in ("fitted", "held_out"):
-            found = bands[name][i]
-            if found["rows"]:
-                parts.append(
-                    f"{name}: {{rows: {found['rows']}, median_error_ratio: {found['median_error_ratio']}, "
-                    f"p90_error_ratio: {found['p90_error_ratio']}}}"
-                )
-        lines.append("     " + ",\n     ".join(parts) + "}")
+    for kind, collectives in STRATA.items():
+        mine = {
+            name: [p for p in found if p.collective in collectives]
+            for name, found in (("all", points), ("fitted", fitted), ("held_out", held_out))
+        }
+        bands = {name: _bands(fit.scores(found)) for name, found in mine.items()}
+        for i, band in enumerate(bands["all"]):
+            upper = "" if band["upper"] == math.inf else f"up_to: {band['label']}, "
+            lines.append(f"  # {kind}, to {band['label']}")
+            lines.append(
+                f"  - {{collectives: [{', '.join(collectives)}], {upper}rows: {band['rows']}, "
+                f"low_ratio: {band['low_ratio']}, high_ratio: {band['high_ratio']},"
+            )
+            parts = []
+            for name in ("fitted", "held_out"):
+                found = bands[name][i]
+                if found["rows"]:
+                    parts.append(
+                        f"{name}: {{rows: {found['rows']}, median_error_ratio: {found['median_error_ratio']}, "
+                        f"p90_error_ratio: {found['p90_error_ratio']}}}"
+                    )
+            lines.append("     " + ",\n     ".join(parts) + "}")
     lines += [
         "",
         "# Accelerator, collective and GPU counts that the residuals cover.",

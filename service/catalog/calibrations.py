@@ -45,12 +45,15 @@ class Residual:
         Upper end of the band; infinity for the last. [B]
     low_ratio, high_ratio : float
         Measured over predicted: the ends that hold the stated share of the rows. [-]
+    collectives : frozenset[str]
+        Which it is of; empty: all.
     """
 
     up_to_bytes: float
     low_ratio: float
     high_ratio: float
     rows: int
+    collectives: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +192,7 @@ def _calibration(document: Mapping[str, Any]) -> Calibration:
                 band["low_ratio"],
                 band["high_ratio"],
                 band["rows"],
+                frozenset(band.get("collectives", ())),
             )
             for band in residuals
         )

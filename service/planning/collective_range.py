@@ -52,7 +52,7 @@ def collective_range(
     """
     seconds, num_ranks, unmeasured = _seconds(chosen), placement.num_ranks, calibrations.unmeasured
     unvalidated = is_unvalidated(collective, chosen.algorithm, placement.num_domains)
-    residual = _residual(unmeasured if unvalidated else calibration, size_bytes)
+    residual = _residual(unmeasured if unvalidated else calibration, collective, size_bytes)
     low, high = seconds * residual.low_ratio, seconds * residual.high_ratio
     in_table = (system.accelerator.id, collective.value, num_ranks) in calibration.measured
     if calibration is unmeasured:
@@ -105,8 +105,12 @@ def _over_the_network(
     return "calibrated", basis, low, high
 
 
-def _residual(calibration: Calibration, size_bytes: int) -> Residual:
-    return next(band for band in calibration.residuals if size_bytes <= band.up_to_bytes)
+def _residual(calibration: Calibration, collective: Collective, size_bytes: int) -> Residual:
+    return next(
+        band
+        for band in calibration.residuals
+        if size_bytes <= band.up_to_bytes and (not band.collectives or collective in band.collectives)
+    )
 
 
 def _near_tie(chosen: Candidate, rival: Candidate) -> bool:
