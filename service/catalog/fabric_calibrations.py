@@ -69,7 +69,13 @@ class FabricCalibrations:
         if scale_out is None:
             return None
         found = self.of(scale_out.network)
-        return Fabric(scale_out.bandwidth_bytes_per_second, found.efficiency_ratio, found.hop_seconds)
+        return Fabric(
+            scale_out.bandwidth_bytes_per_second,
+            found.efficiency_ratio,
+            found.hop_seconds,
+            scale_out.pod_gpus,
+            scale_out.taper_ratio,
+        )
 
 
 def load_fabric_calibrations(folder: Path) -> FabricCalibrations:

@@ -95,7 +95,9 @@ def system_from_document(document: Mapping[str, Any], references: References, po
     if gpus_per_node is None:
         raise NotAskable(FieldProblem(f"{pointer}/gpus_per_node", "is required: how many GPUs share a host"))
     scale_up = _scale_up(d.get("scale_up", {}), card, gpus_per_node, references.network, pointer)
-    scale_out = _scale_out(d["scale_out"], references.network, pointer) if "scale_out" in d else None
+    scale_out = (
+        _scale_out(d["scale_out"], references.network, d.get("gpus_per_pod"), pointer) if "scale_out" in d else None
+    )
     return System(
         id=d.get("id", "inline"),
         name=d.get("name", f"{gpus_per_node} x {card.get('name', card.get('id', 'inline accelerator'))}"),
@@ -166,7 +168,7 @@ def _pair_bandwidth(
     return link or _first("bandwidth_per_link_per_direction_bytes_per_second", own, net) or per_direction
 
 
-def _scale_out(stated: Mapping[str, Any], network: Lookup, pointer: str) -> ScaleOut:
+def _scale_out(stated: Mapping[str, Any], network: Lookup, pod_gpus: int | None, pointer: str) -> ScaleOut:
     net = network(stated["network"], f"{pointer}/scale_out/network")
     nics = stated.get("nics_per_gpu", 1.0)
     rate = stated.get("bandwidth_per_gpu_bytes_per_second") or net.get(
@@ -179,7 +181,13 @@ def _scale_out(stated: Mapping[str, Any], network: Lookup, pointer: str) -> Scal
                 f"{pointer}/scale_out/bandwidth_per_gpu_bytes_per_second", "is required: the network states none"
             )
         )
-    return ScaleOut(net.get("id", "inline"), float(rate or port * nics), float(nics))
+    return ScaleOut(
+        net.get("id", "inline"),
+        float(rate or port * nics),
+        float(nics),
+        pod_gpus,
+        float(stated.get("oversubscription_ratio", 1.0)),
+    )
 
 
 def _max_gpus(

@@ -90,11 +90,17 @@ class ScaleOut:
         Per GPU, one direction. [B/s]
     nics_per_gpu : float
         4 cards for 8 GPUs is 0.5.
+    pod_gpus : int or None
+        GPUs that share full bisection; None: all do.
+    taper_ratio : float
+        How many GPUs' rates share one's above the pod: 7 on a spine of 1:7.
     """
 
     network: str
     bandwidth_bytes_per_second: float
     nics_per_gpu: float
+    pod_gpus: int | None = None
+    taper_ratio: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from service.core.collectives.cost import FREE, Collective, CollectiveCost, Protocol, smooth_maximum
-from service.core.collectives.network import hop, nic_rate
+from service.core.collectives.network import hop, nic_rate, tapered_seconds
 from service.core.collectives.path import CollectivePath
 
 
@@ -51,7 +51,7 @@ def direct(
     own_copy = chunk_bytes / constants.copy_bytes_per_second if to_all else 0.0
     near = near_peers * chunk_bytes / (constants.link_ratio * path.bandwidth_bytes_per_second)
     far = far_peers * chunk_bytes / nic_rate(protocol, path)
-    bandwidth = max(near, far)
+    bandwidth = max(near, far, tapered_seconds(chunk_bytes, num_ranks, path) if to_all else 0.0)
     network = hop(protocol, path, tree=False) if far_peers else 0.0
     total = smooth_maximum(latency + network, bandwidth + own_copy, constants.sharpness)
     return CollectiveCost(total - bandwidth, bandwidth, (near_peers + far_peers) * chunk_bytes, 1)

@@ -110,6 +110,33 @@ def two_level_nic_bytes(collective: Collective, size_bytes: float, path: Collect
     return ways * (k - 1) / k * size_bytes / path.ranks_per_domain
 
 
+def tapered_seconds(chunk_bytes: float, num_ranks: int, path: CollectivePath) -> float:
+    r"""Return what the tapered spine takes for an all-to-all's chunks to the ranks of other pods; 0 where none taper.
+
+    .. math:: \frac{(n - p)\, m\, r}{B_{NIC}}
+
+    Only exchanges of all with all feel it: a ring or a tree crosses from pod to pod on a few of its edges.
+
+    Parameters
+    ----------
+    chunk_bytes : float
+        m, for one peer. [B]
+    num_ranks : int
+        n, of which p share a pod. [-]
+    path : CollectivePath
+        Its fabric's pod and taper r.
+
+    Source
+    ------
+    Al-Fares, Loukissas and Vahdat, "A scalable, commodity data center network architecture", SIGCOMM 2008, section 2.1:
+    oversubscription.
+    """
+    fabric = path.fabric
+    if fabric is None or fabric.pod_ranks is None or num_ranks <= fabric.pod_ranks:
+        return 0.0
+    return (num_ranks - fabric.pod_ranks) * chunk_bytes * fabric.taper_ratio / fabric.payload_bytes_per_second
+
+
 def ideal_rate(collective: Collective, path: CollectivePath) -> float:
     r"""Return the bus bandwidth that line rates allow: the textbook bound, which nothing reaches.
 

@@ -188,11 +188,17 @@ class Fabric:
         Share of it that NCCL's payload reaches on the largest messages. [-]
     hop_seconds : float
         One message GPU to GPU: proxies, NICs, switches and flags, for LL. [s]
+    pod_ranks : int or None
+        Ranks that share full bisection; None: the whole group. [-]
+    taper_ratio : float
+        How many GPUs' rates share one's above the pod. [-]
     """
 
     line_bytes_per_second: float
     efficiency_ratio: float
     hop_seconds: float
+    pod_ranks: int | None = None
+    taper_ratio: float = 1.0
 
     @property
     def payload_bytes_per_second(self) -> float:

@@ -153,3 +153,13 @@ def test_what_no_table_shows_is_unvalidated(collective):
 
 def test_an_estimate_is_a_pure_function():
     assert ask() == ask()
+
+
+def test_metas_spine_holds_up_an_all_to_all_over_pods_and_no_all_reduce():
+    """24576 GPUs in pods of 3072 at 1:7; 16384 of them, one kilobyte for each peer: 13312 × 7 / 3 times a pod's."""
+    over_pods = ask("meta-24k-h100-roce", "all_to_all", 16384, size_bytes=16384 * 10**6).result
+    one_pod = ask("meta-24k-h100-roce", "all_to_all", 3072, size_bytes=3072 * 10**6).result
+    assert over_pods.seconds / one_pod.seconds == pytest.approx(7 * (16384 - 3072) / (3072 - 8), rel=0.02)
+    flat = ask("dgx-h100", "all_reduce", 16384, size_bytes=1 << 30).result.seconds
+    tapered = ask("meta-24k-h100-roce", "all_reduce", 16384, size_bytes=1 << 30).result.seconds
+    assert tapered == pytest.approx(flat, rel=0.1)

@@ -1,5 +1,7 @@
 """Point to point, by hand on round constants (sharpness 1: latency and bandwidth add)."""
 
+import dataclasses
+
 import pytest
 
 from service.core.collectives.cost import Collective, Protocol
@@ -43,3 +45,10 @@ def test_between_domains_one_share_of_the_nics_binds():
 def test_send_recv_to_another_domain():
     """4 GB at 40 GB/s: 100 ms and 22 us."""
     assert direct(Collective.SEND_RECV, Protocol.SIMPLE, 16, 4e9, across(2)).seconds == pytest.approx(100.022e-3)
+
+
+def test_a_tapered_spine_binds_an_all_to_all_across_pods():
+    """3.2 GB on 4 domains of 8, pods of 8 at 1:7: chunks of 100 MB, 24 at a seventh of 40 GB/s: 420 ms."""
+    path = across(4)
+    tapered = dataclasses.replace(path, fabric=dataclasses.replace(path.fabric, pod_ranks=8, taper_ratio=7.0))
+    assert direct(Collective.ALL_TO_ALL, Protocol.SIMPLE, 32, 3.2e9, tapered).bandwidth_seconds == pytest.approx(0.42)

@@ -1,11 +1,20 @@
 """Crossing from domain to domain, by hand: NICs of 50 GB/s that give 40, a hop of 10 us."""
 
+import dataclasses
 import math
 
 import pytest
 
 from service.core.collectives.cost import Collective, Protocol
-from service.core.collectives.network import hop, ideal_rate, nic_rate, ring_crossings, tree_depth, two_level_nic_bytes
+from service.core.collectives.network import (
+    hop,
+    ideal_rate,
+    nic_rate,
+    ring_crossings,
+    tapered_seconds,
+    tree_depth,
+    two_level_nic_bytes,
+)
 from tests.collective_paths import across, within
 
 
@@ -55,3 +64,12 @@ def test_bounds_at_line_rate():
     assert ideal_rate(Collective.ALL_TO_ALL, across(4, 1)) == 50e9
     assert ideal_rate(Collective.SEND_RECV, across(2)) == 50e9
     assert ideal_rate(Collective.ALL_TO_ALL, within(8)) == 400e9
+
+
+def test_a_tapered_spine_holds_up_what_leaves_the_pod():
+    """32 ranks, pods of 8 on a spine of 1:7: 24 chunks of 1 MB share a seventh of 40 GB/s: 24 × 7 / 40e3 = 4.2 ms."""
+    path = across(4)
+    tapered = dataclasses.replace(path, fabric=dataclasses.replace(path.fabric, pod_ranks=8, taper_ratio=7.0))
+    assert tapered_seconds(1e6, 32, tapered) == pytest.approx(4.2e-3)
+    assert tapered_seconds(1e6, 8, tapered) == 0.0
+    assert tapered_seconds(1e6, 32, path) == 0.0
