@@ -12,7 +12,7 @@ def direct(
 ) -> CollectiveCost:
     r"""Return what a grouped point-to-point exchange costs.
 
-    .. math:: t = \left(\min(a + m/B_{LL}, a')^p + \left(\frac{r\, m}{\eta B} + \frac{m}{C}\right)^p\right)^{1/p}
+    .. math:: t = \left((a + \min(m/B_{LL}, h))^p + \left(\frac{r\, m}{\eta B} + \frac{m}{C}\right)^p\right)^{1/p}
 
     with m the chunk for one peer and r the peers in the domain: all-to-all has m = S/n and r = g-1, send/recv m = S
     and r = 1. What goes to the n-g ranks of other domains passes one GPU's share of the NICs, and no more than that:
@@ -30,7 +30,7 @@ def direct(
     size_bytes : float
         S: all that one rank sends, its own chunk included (all-to-all). [B]
     path : CollectivePath
-        a, B_LL, a', eta, C, p.
+        a, B_LL, h, eta, C, p.
 
     Source
     ------
@@ -44,10 +44,8 @@ def direct(
     far_peers = num_ranks - path.ranks_per_domain if to_all else int(path.num_domains > 1)
     near_peers = (num_ranks - 1 if to_all else 1) - far_peers
     constants = path.direct
-    latency = min(
-        constants.launch_seconds + chunk_bytes / constants.low_latency_bytes_per_second,
-        constants.simple_launch_seconds,
-    )
+    low_latency = chunk_bytes / constants.low_latency_bytes_per_second
+    latency = constants.launch_seconds + min(low_latency, constants.handshake_seconds)
     own_copy = chunk_bytes / constants.copy_bytes_per_second if to_all else 0.0
     near = near_peers * chunk_bytes / (constants.link_ratio * path.bandwidth_bytes_per_second)
     far = far_peers * chunk_bytes / nic_rate(protocol, path)

@@ -99,8 +99,8 @@ class DirectConstants:
         Smallest messages. [s]
     low_latency_bytes_per_second : float
         Rate of the LL path to one peer, which small chunks take. [B/s]
-    simple_launch_seconds : float
-        What the Simple path costs however small; caps the LL path. [s]
+    handshake_seconds : float
+        What the Simple path adds to the launch however small; caps what LL adds. [s]
     link_ratio : float
         Share of the per-direction rate with all peers busy. [-]
     copy_bytes_per_second : float
@@ -111,7 +111,7 @@ class DirectConstants:
 
     launch_seconds: float
     low_latency_bytes_per_second: float
-    simple_launch_seconds: float
+    handshake_seconds: float
     link_ratio: float
     copy_bytes_per_second: float
     sharpness: float
