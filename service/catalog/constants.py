@@ -7,7 +7,15 @@ from typing import Any
 
 from service.catalog.quantities import parse_quantity
 
-_DIMENSIONS = {"us": "seconds", "GB/s": "bytes_per_second", "B": "bytes", "KiB": "bytes", "MiB": "bytes"}
+_DIMENSIONS = {
+    "us": "seconds",
+    "ms": "seconds",
+    "GB/s": "bytes_per_second",
+    "B": "bytes",
+    "KiB": "bytes",
+    "MiB": "bytes",
+    "GB": "bytes",
+}
 _FIELDS = {"seconds": "_seconds", "bytes_per_second": "_bytes_per_second", "bytes": "_bytes"}
 
 

@@ -107,7 +107,7 @@ def matrix_seconds_per_token(
     if a.tie_embeddings:
         terms["output_head"] = terms["word_embedding"]
     half = peaks.get("bf16") or peaks.get("fp16") or max(peaks.values())
-    low = max(peaks.get(dtype.compute_format, half), half)
+    low = peaks.get(dtype.compute_format) or peaks.get("fp8") or half  # unpacked to what there is
     quantised = quantised_terms(a, dtype)
     return sum(
         2 * count / (low if term in quantised else half) for term, count in terms.items() if term not in _NOT_MULTIPLIED
