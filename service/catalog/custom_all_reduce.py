@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -131,7 +131,6 @@ class CustomAllReduce:
     boards: tuple[FrameworkBoards, ...]
     bands: Bands
     nccl_in_graph: NcclInGraph
-    _kept: dict[tuple[str, str, str, float], FrameworkKernels] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def source(self) -> str:
@@ -162,19 +161,15 @@ class CustomAllReduce:
         if boards is None or implementation not in boards.implementations:
             return None
         architecture, memory = system.accelerator.architecture, system.accelerator.memory_bandwidth_bytes_per_second
-        key = (implementation, boards.id, architecture, memory)
-        if key not in self._kept:
-            mine = boards.implementations[implementation]
-            bands = self.bands[implementation][architecture]
-            self._kept[key] = FrameworkKernels(
-                implementation,
-                mine.kernels,
-                bands,
-                mine.host_seconds,
-                boards.copy_launch_seconds,
-                boards.copy_ratio * memory / 2,
-            )
-        return self._kept[key]
+        mine = boards.implementations[implementation]
+        return FrameworkKernels(
+            implementation,
+            mine.kernels,
+            self.bands[implementation][architecture],
+            mine.host_seconds,
+            boards.copy_launch_seconds,
+            boards.copy_ratio * memory / 2,
+        )
 
     def _boards(self, system: System) -> FrameworkBoards | None:
         return next((boards for boards in self.boards if boards.has(system)), None)

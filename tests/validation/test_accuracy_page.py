@@ -42,7 +42,7 @@ def test_the_fabrics_are_what_the_fit_writes():
 def test_the_readme_quotes_the_page():
     """The README's figures are those of the rows of all nccl-tests rows and of all rows over several domains."""
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    inside, _, _, _, _, between, _ = (
+    inside, _, _, _, _, between, *_ = (
         [cell.strip().replace("%", " %") for cell in line.strip("|").split("|")]
         for line in page(rows()).splitlines()
         if line.startswith("| **all**")
