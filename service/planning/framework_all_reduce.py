@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from service.catalog.calibrations import Calibrations
-from service.core.collectives.algorithms import candidates, chosen
-from service.core.collectives.cost import CollectiveCost
+from service.core.collectives.algorithms import Candidate, candidates, chosen
 from service.core.collectives.custom_all_reduce import (
     NCCL,
     FrameworkKernels,
     eager_cost,
     kernel_cost,
     kernel_for,
+    why_not,
 )
 from service.core.collectives.path import CollectivePath
 from service.core.hardware import System
@@ -50,12 +51,14 @@ def framework_timing(
     on_gpu = kernel_cost(constants, n, size_bytes, link)
     cost = on_gpu if question.launch == "graph" else eager_cost(framework, kernel, size_bytes, on_gpu)
     found = calibrations.custom_all_reduce
-    ways = candidates(question.collective, question.dtype, n, size_bytes, path)
+    ways = _launched(
+        question, framework, size_bytes, candidates(question.collective, question.dtype, n, size_bytes, path)
+    )
     return Timing(
         cost=cost,
         algorithm=constants.algorithm,
         protocol=None,
-        candidates=(*_candidates(question, framework, kernel, placement.num_ranks, size_bytes, path),
+        candidates=(*_candidates(question, framework, n, size_bytes, path),
                     *nccl_candidates(ways)),
         environment=(),
         range=framework_range(question, system, placement, size_bytes, cost, on_gpu, path, calibrations),
@@ -83,30 +86,33 @@ def _kernel(
         return usual
     if usual != NCCL and framework.kernels[usual].algorithm is question.algorithm:
         return usual
-    bands = framework.bands[num_ranks]
-    able = {framework.kernels[band.kernel].algorithm: band.kernel for band in bands if band.kernel != NCCL}
-    largest = max(band.up_to_bytes for band in bands)
-    if question.algorithm in able and size_bytes <= largest:
-        return able[question.algorithm]
-    taken = "NCCL" if usual == NCCL else usual
-    why = f"{framework.implementation} takes {taken} for {size_bytes} B on {num_ranks} GPUs"
-    problem = FieldProblem(
-        "/algorithm", why, question.algorithm.value, ["auto", *(algorithm.value for algorithm in able)], "auto"
-    )
+    switch_adds = path.nvls is not None
+    able = [
+        name
+        for name in _kernels(framework, num_ranks)
+        if why_not(framework, name, question.dtype, num_ranks, size_bytes, switch_adds=switch_adds) is None
+    ]
+    for name in able:
+        if framework.kernels[name].algorithm is question.algorithm:
+            return name
+    why = f"{framework.implementation} has no {question.algorithm} for {size_bytes} B on {num_ranks} GPUs here"
+    allowed = ["auto", *dict.fromkeys(framework.kernels[name].algorithm.value for name in able)]
+    problem = FieldProblem("/algorithm", why, question.algorithm.value, allowed, "auto")
     raise UnsupportedCollective(why, [problem])
 
 
+def _kernels(framework: FrameworkKernels, num_ranks: int) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(band.kernel for band in framework.bands[num_ranks] if band.kernel != NCCL))
+
+
 def _candidates(
-    question: CollectiveQuestion, framework: FrameworkKernels, kernel: str, num_ranks: int, size_bytes: int,
-    path: CollectivePath,
-) -> Iterator[CollectiveCandidate]:  # fmt: skip
+    question: CollectiveQuestion, framework: FrameworkKernels, num_ranks: int, size_bytes: int, path: CollectivePath
+) -> Iterator[CollectiveCandidate]:
     """Yield the framework's kernels for this count of GPUs, timed as they would be launched."""
-    bands = framework.bands[num_ranks]
-    largest = max(band.up_to_bytes for band in bands)
-    for name in dict.fromkeys(band.kernel for band in bands if band.kernel != NCCL):
+    for name in _kernels(framework, num_ranks):
         constants = framework.kernels[name]
-        if size_bytes > largest and name != kernel:
-            why = f"larger than {framework.implementation}'s shared buffer: it hands over to NCCL"
+        why = why_not(framework, name, question.dtype, num_ranks, size_bytes, switch_adds=path.nvls is not None)
+        if why is not None:
             yield CollectiveCandidate(constants.algorithm, None, None, False, why)
             continue
         cost = kernel_cost(constants, num_ranks, size_bytes, path.bandwidth_bytes_per_second)
@@ -125,23 +131,24 @@ def _handed_over(
 ) -> Timing:
     """Time what the framework gives to NCCL."""
     n, calibration = placement.num_ranks, calibrations.for_system(system)
-    ways = candidates(question.collective, question.dtype, n, size_bytes, path)
-    way = chosen(ways)
-    if way.cost is None:
+    back_to_back = candidates(question.collective, question.dtype, n, size_bytes, path)
+    ways = _launched(question, framework, size_bytes, back_to_back)
+    way, usual = chosen(ways), chosen(back_to_back)
+    if way.cost is None or usual.cost is None:
         raise UnsupportedCollective("no way is available")
-    eager = question.launch == "eager"
-    cost: CollectiveCost = eager_cost(framework, NCCL, size_bytes, way.cost) if eager else way.cost
-    bound = cost.bytes_on_wire_per_gpu / path.bandwidth_bytes_per_second
+    cost, bound = way.cost, usual.cost.bytes_on_wire_per_gpu / path.bandwidth_bytes_per_second
     width = collective_range(
-        system, question.collective, placement, size_bytes, way, ways, calibration, calibrations, bound
-    ).shifted(cost.seconds - way.cost.seconds)
+        system, question.collective, placement, size_bytes, usual, back_to_back, calibration, calibrations, bound
+    )
+    if question.launch == "graph":
+        width = in_graph(width, size_bytes, bound, calibrations.custom_all_reduce)
     return Timing(
         cost=cost,
         algorithm=way.algorithm,
         protocol=way.protocol,
-        candidates=(*_candidates(question, framework, NCCL, n, size_bytes, path), *nccl_candidates(ways)),
+        candidates=(*_candidates(question, framework, n, size_bytes, path), *nccl_candidates(ways)),
         environment=nccl_settings(ways),
-        range=width if eager else in_graph(width, size_bytes, bound, calibrations.custom_all_reduce),
+        range=width.shifted(cost.seconds - usual.cost.seconds),
         derivation=tuple(choice_lines(way.algorithm, way.protocol, cost, n, size_bytes, False, calibration.source)),
         warnings=(
             EstimateWarning(
@@ -154,6 +161,15 @@ def _handed_over(
     )
 
 
+def _launched(
+    question: CollectiveQuestion, framework: FrameworkKernels, size_bytes: int, ways: tuple[Candidate, ...]
+) -> tuple[Candidate, ...]:
+    """Return NCCL's ways as the framework launches them; nccl-tests, which they are timed as, hides the CPU."""
+    if question.launch == "graph":
+        return ways
+    return tuple(replace(w, cost=eager_cost(framework, NCCL, size_bytes, w.cost)) if w.cost else w for w in ways)
+
+
 def _warnings(
     question: CollectiveQuestion, system: System, placement: Placement, calibrations: Calibrations
 ) -> Iterator[EstimateWarning]:
@@ -162,8 +178,8 @@ def _warnings(
         return
     yield EstimateWarning(
         "framework-version",
-        f"kernels and thresholds are those of {question.implementation} {mine.version}; other versions differ by a "
-        "fifth in the median, and choose otherwise",
+        f"kernels and thresholds are those of {question.implementation} {mine.version}; another version may choose "
+        "otherwise",
     )
     if question.launch == "eager" and not mine.eager_measured:
         yield EstimateWarning(

@@ -10,7 +10,7 @@ from service.catalog.catalog import load_shipped_catalog
 from service.cli.accuracy import page
 from service.planning.collective_accuracy import scored_rows
 from tests.architecture.sources import ROOT
-from validation import fit_collectives, fit_fabrics
+from validation import fit_collectives, fit_custom_all_reduce, fit_fabrics
 
 NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?![\w-])")
 
@@ -37,6 +37,13 @@ def test_the_fabrics_are_what_the_fit_writes():
     shipped, text = fit_fabrics.FILE.read_text(encoding="utf-8"), fit_fabrics.fitted_file()
     assert NUMBER.sub("#", shipped) == NUMBER.sub("#", text)
     assert list(map(float, NUMBER.findall(shipped))) == pytest.approx(list(map(float, NUMBER.findall(text))), rel=0.05)
+
+
+def test_the_frameworks_kernels_are_what_the_fit_writes():
+    shipped, text = fit_custom_all_reduce.FILE.read_text(encoding="utf-8"), fit_custom_all_reduce.fitted_file()
+    assert NUMBER.sub("#", shipped) == NUMBER.sub("#", text)
+    figures = [list(map(float, NUMBER.findall(t))) for t in (shipped, text)]
+    assert figures[0] == pytest.approx(figures[1], rel=0.05, abs=0.002), f"run {fit_custom_all_reduce.COMMAND}"
 
 
 def test_the_readme_quotes_the_page():

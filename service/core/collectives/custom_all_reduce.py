@@ -14,6 +14,7 @@ KERNELS = (Algorithm.ONE_SHOT, Algorithm.TWO_SHOT, Algorithm.MULTIMEM)
 SUMMED = frozenset({Dtype.FP32, Dtype.FP16, Dtype.BF16})
 """What the kernels add: floating-point numbers of 2 and 4 bytes."""
 
+_SYMMETRIC = "symmetric_"
 _STEPS = {Algorithm.ONE_SHOT: 1, Algorithm.TWO_SHOT: 2, Algorithm.MULTIMEM: 2}
 
 
@@ -209,6 +210,44 @@ def kernel_for(
         ):
             return band.kernel
     return NCCL
+
+
+def why_not(
+    framework: FrameworkKernels, kernel: str, dtype: Dtype, num_ranks: int, size_bytes: float, *, switch_adds: bool
+) -> str | None:
+    """Return why a kernel of the framework cannot run, None if it can, be it the framework's choice or not.
+
+    Parameters
+    ----------
+    framework : FrameworkKernels
+        Its bands say how large its shared buffers are: one for its own kernels, one for those of symmetric memory.
+    kernel : str
+        One that its bands for this count name.
+    dtype : Dtype
+        Of the elements.
+    num_ranks : int
+        n. [-]
+    size_bytes : float
+        S. [B]
+    switch_adds : bool
+        Whether the domain's switch can add.
+
+    Source
+    ------
+    As `kernel_for`.
+    """
+    bands, symmetric = framework.bands[num_ranks], kernel.startswith(_SYMMETRIC)
+    mine = [band for band in bands if band.kernel == kernel]
+    shared = [
+        band.up_to_bytes for band in bands if band.kernel != NCCL and band.kernel.startswith(_SYMMETRIC) == symmetric
+    ]
+    if not any(dtype in band.dtypes for band in mine):
+        return f"{framework.implementation} has {kernel} for {', '.join(sorted(mine[0].dtypes))} only"
+    if framework.kernels[kernel].algorithm is Algorithm.MULTIMEM and not switch_adds:
+        return "this domain has no switch that can add"
+    if size_bytes > max(shared):
+        return f"larger than the {max(shared):.0f} B that {framework.implementation} shares for it"
+    return None
 
 
 def nccl_cost(dtype: Dtype, num_ranks: int, size_bytes: float, path: CollectivePath) -> CollectiveCost:
