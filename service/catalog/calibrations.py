@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from service.catalog.constants import named_constants, si
+from service.catalog.custom_all_reduce import NOT_MEASURED, CustomAllReduce, load_custom_all_reduce
 from service.catalog.engine_calibrations import EngineCalibrations, load_engine_calibrations
 from service.catalog.fabric_calibrations import FabricCalibrations, load_fabric_calibrations
 from service.core.collectives.cost import Algorithm, Protocol
@@ -85,13 +86,14 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class Calibrations:
-    """All of them, and NCCL's tuner constants."""
+    """All of them, NCCL's tuner constants, and serving frameworks' own kernels."""
 
     collectives: tuple[Calibration, ...]
     unmeasured: Calibration
     nccl_tuning: Mapping[str, Any]
     fabrics: FabricCalibrations
     engines: EngineCalibrations
+    custom_all_reduce: CustomAllReduce = NOT_MEASURED
     _paths: dict[tuple[str, ScaleUp, ScaleOut | None, Placement], CollectivePath] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -179,7 +181,14 @@ def load_calibrations(folder: Path) -> Calibrations:
             raise CatalogDefect(path.name, str(defect), "missing or not a value with its unit") from defect
     if unmeasured is None or tuning is None:
         raise CatalogDefect(str(folder.name), _UNMEASURED, "the stand-in or the NCCL tuning is missing")
-    return Calibrations(tuple(collectives), unmeasured, MappingProxyType(tuning), load_fabric_calibrations(folder), load_engine_calibrations(folder))
+    return Calibrations(
+        tuple(collectives),
+        unmeasured,
+        MappingProxyType(tuning),
+        load_fabric_calibrations(folder),
+        load_engine_calibrations(folder),
+        load_custom_all_reduce(folder),
+    )
 
 
 def _calibration(document: Mapping[str, Any]) -> Calibration:

@@ -33,6 +33,12 @@ older or framework-timed tables are up to twice as slow as nccl-tests of today."
 Two constants a fabric, fitted on these rows by `python -m validation.fit_fabrics`, which also scores each cluster left
 out of its fabric's fit (`hardware_catalog/calibrations/fabrics.yaml`). Rows: `validation/collectives_networked.csv`,
 each with its URL. A job over many racks is the known miss: the one public run of 20 takes twice what is predicted.""",
+    "frameworks": """## All-reduce of serving frameworks inside one node
+
+TensorRT-LLM, vLLM and SGLang, bf16, newest version of each on each system, 256 B to 1 GiB, replayed from CUDA graphs or
+launched by Python (`validation/collectives_frameworks.csv`). *Handed to NCCL*: larger than the framework's own kernels
+take. Fitted by `python -m validation.fit_custom_all_reduce` on 2 and 8 GPUs of one system a generation, but for kernels
+that those rows hardly show.""",
 }
 _KEYS: dict[str, tuple[tuple[str, Callable[[ScoredRow], str]], ...]] = {
     "single-node": (
@@ -47,6 +53,11 @@ _KEYS: dict[str, tuple[tuple[str, Callable[[ScoredRow], str]], ...]] = {
     "networked": (
         ("cluster, GPUs, collective", lambda row: f"{row.cluster}, {row.gpus} GPUs, {row.collective}"),
         ("size", lambda row: row.band),
+    ),
+    "frameworks": (
+        ("implementation, launch, role", lambda row: f"{row.implementation}, {row.launch}, {row.role}"),
+        ("launch, system, GPUs", lambda row: f"{row.launch}, {row.system}, {row.gpus} GPUs"),
+        ("launch, role, size", lambda row: f"{row.launch}, {row.role}, {row.band}"),
     ),
 }
 _TAIL = """Not scored: rows marked suspect, rows labelled `dir label 2.23`, whose NCCL version is not known, and boards

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from service.catalog.catalog import Catalog
 from service.core.collectives.algorithms import candidates, chosen
 from service.core.collectives.cost import Collective
+from service.core.collectives.custom_all_reduce import framework_all_reduce
 from service.core.hardware import System
 from service.core.inference.matrices import dense_matrices, expert_matrices, output_head
 from service.core.inference.step import Replica
@@ -23,7 +24,7 @@ _WIRE_BYTES = 2
 def replica_of(question: InferenceQuestion, scene: ServingScene, catalog: Catalog) -> Replica:
     """Return the replica with everything that times its steps."""
     a, dtype, layout = scene.model.architecture, question.weight_dtype, scene.layout
-    kernels = catalog.calibrations.kernels.for_accelerator(scene.system.accelerator)
+    kernels = catalog.kernels.for_accelerator(scene.system.accelerator)
     library = "" if question.engine == "generic" else question.engine
     narrow_cache = str(scene.kv_dtype)
     return Replica(
@@ -40,7 +41,7 @@ def replica_of(question: InferenceQuestion, scene: ServingScene, catalog: Catalo
         decode=kernels.decode_attention(narrow_cache, library),
         memory_bound=kernels.memory_bound,
         memory_bandwidth_bytes_per_second=scene.system.accelerator.memory_bandwidth_bytes_per_second,
-        all_reduce_seconds=_all_reduce(scene.system, layout.tensor_parallel_size, catalog),
+        all_reduce_seconds=_all_reduce(scene.system, layout.tensor_parallel_size, question.engine, catalog),
         exchange_seconds=_exchange(scene, catalog) if layout.attention_data_parallel_size > 1 else None,
     )
 
@@ -52,14 +53,15 @@ def _gemm_format(question: InferenceQuestion) -> str:
     return _WEIGHT_ONLY.get(dtype, str(dtype))
 
 
-def _all_reduce(system: System, num_ranks: int, catalog: Catalog) -> Callable[[float, bool], float]:
+def _all_reduce(system: System, num_ranks: int, engine: str, catalog: Catalog) -> Callable[[float, bool], float]:
     if num_ranks == 1:
         return lambda size_bytes, graph: 0.0
-    path = catalog.calibrations.collective_path(system, place(system, num_ranks))
+    calibrations = catalog.calibrations
+    path = calibrations.collective_path(system, place(system, num_ranks))
+    framework = calibrations.custom_all_reduce.kernels("vllm" if engine == "generic" else engine, system)
 
     def seconds(size_bytes: float, graph: bool) -> float:
-        cost = chosen(candidates(Collective.ALL_REDUCE, Dtype.BF16, num_ranks, max(1, int(size_bytes)), path)).cost
-        return cost.seconds if cost else 0.0
+        return framework_all_reduce(framework, Dtype.BF16, num_ranks, size_bytes, path, graph=graph).seconds
 
     return seconds
 

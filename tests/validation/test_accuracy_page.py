@@ -10,7 +10,7 @@ from service.catalog.catalog import load_shipped_catalog
 from service.cli.accuracy import page
 from service.planning.collective_accuracy import scored_rows
 from tests.architecture.sources import ROOT
-from validation import fit_collectives, fit_fabrics
+from validation import fit_collectives, fit_custom_all_reduce, fit_fabrics
 
 NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?![\w-])")
 
@@ -39,10 +39,17 @@ def test_the_fabrics_are_what_the_fit_writes():
     assert list(map(float, NUMBER.findall(shipped))) == pytest.approx(list(map(float, NUMBER.findall(text))), rel=0.05)
 
 
+def test_the_frameworks_kernels_are_what_the_fit_writes():
+    shipped, text = fit_custom_all_reduce.FILE.read_text(encoding="utf-8"), fit_custom_all_reduce.fitted_file()
+    assert NUMBER.sub("#", shipped) == NUMBER.sub("#", text)
+    figures = [list(map(float, NUMBER.findall(t))) for t in (shipped, text)]
+    assert figures[0] == pytest.approx(figures[1], rel=0.05, abs=0.002), f"run {fit_custom_all_reduce.COMMAND}"
+
+
 def test_the_readme_quotes_the_page():
     """The README's figures are those of the rows of all nccl-tests rows and of all rows over several domains."""
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    inside, _, _, _, _, between, _ = (
+    inside, _, _, _, _, between, *_ = (
         [cell.strip().replace("%", " %") for cell in line.strip("|").split("|")]
         for line in page(rows()).splitlines()
         if line.startswith("| **all**")

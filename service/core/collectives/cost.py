@@ -19,7 +19,7 @@ class Collective(StrEnum):
 
 
 class Algorithm(StrEnum):
-    """Algorithms as NCCL names them; `direct` is its point-to-point path."""
+    """Algorithms as NCCL names them; `direct` is its point-to-point path. The last three are serving frameworks'."""
 
     RING = "ring"
     TREE = "tree"
@@ -29,6 +29,9 @@ class Algorithm(StrEnum):
     PAT = "pat"
     DIRECT = "direct"
     HIERARCHICAL = "hierarchical"
+    ONE_SHOT = "one_shot"
+    TWO_SHOT = "two_shot"
+    MULTIMEM = "multimem"
 
 
 class Protocol(StrEnum):
