@@ -167,6 +167,8 @@ def load_calibrations(folder: Path) -> Calibrations:
     collectives: list[Calibration] = []
     unmeasured = tuning = None
     for path in sorted(folder.glob("*.yaml")):
+        if path.name.startswith("kernels-"):
+            continue  # read by kernel_calibrations.py
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
         try:
             if document["kind"] == "nccl-tuning":
