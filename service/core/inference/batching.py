@@ -31,6 +31,8 @@ class StepLoad:
         Prompts that these belong to.
     prompt_past_tokens : float
         Tokens of each of these prompts that are in the cache already.
+    tokens_per_sequence : float
+        Tokens of each running sequence that go through the matrices: above 1 where drafted ones are verified.
     """
 
     sequences: float = 0.0
@@ -38,6 +40,7 @@ class StepLoad:
     prompt_tokens: float = 0.0
     prompts: float = 0.0
     prompt_past_tokens: float = 0.0
+    tokens_per_sequence: float = 1.0
 
 
 StepTimer = Callable[[StepLoad], float]
@@ -57,6 +60,10 @@ class Workload:
         Most tokens of one step: the chunk of a long prompt is what the running sequences leave of it. [tokens]
     tokens_per_step : float
         Tokens that a sequence gets in one step: above 1 when drafted ones are accepted. [tokens]
+    verified_tokens : float
+        Tokens of a sequence that one step computes: 1, and the drafted ones. [tokens]
+    request_seconds : float
+        What each request takes outside of the steps. [s]
     """
 
     input_tokens: float
@@ -64,6 +71,8 @@ class Workload:
     cached_ratio: float = 0.0
     step_tokens: float = math.inf
     tokens_per_step: float = 1.0
+    verified_tokens: float = 1.0
+    request_seconds: float = 0.0
 
     @property
     def new_input_tokens(self) -> float:
@@ -173,7 +182,7 @@ def closed_loop(
         chunks = max(1, math.ceil(w.new_input_tokens / room))
         most_packed = max(1.0, room / w.new_input_tokens)
         packed = min(max(1.0, prompts_a_step), most_packed)
-        decode = step_seconds(StepLoad(sequences, w.mean_context_tokens)) if decode_steps else 0.0
+        decode = step_seconds(decode_load(sequences, w)) if decode_steps else 0.0
         mixed = step_seconds(
             StepLoad(
                 sequences=sequences * others if decode_steps else 0.0,
@@ -181,12 +190,13 @@ def closed_loop(
                 prompt_tokens=packed * w.new_input_tokens / chunks,
                 prompts=packed,
                 prompt_past_tokens=w.input_tokens - w.new_input_tokens * (chunks + 1) / (2 * chunks),
+                tokens_per_sequence=w.verified_tokens,
             )
         )
         share = min(1.0, others * prompts_a_step * chunks / packed)
         mean = (1 - share) * decode + share * max(decode, mixed)
         first = chunks * mixed
-        wait = others * _wait(decode, mixed, share, first, mean, most_packed / chunks, inside)
+        wait = w.request_seconds + others * _wait(decode, mixed, share, first, mean, most_packed / chunks, inside)
         cycle = wait + first + decode_steps * mean
         wanted = inside * decode_steps * mean / cycle
         settled = abs(wanted - sequences) <= _SETTLED_RATIO * inside
@@ -209,6 +219,23 @@ def closed_loop(
         queue_seconds=max(0.0, (concurrency - inside) / rate),
         requests_per_second=rate,
     )
+
+
+def decode_load(sequences: float, workload: Workload) -> StepLoad:
+    """Return a step without prompts.
+
+    Parameters
+    ----------
+    sequences : float
+        Running sequences. [-]
+    workload : Workload
+        How far they look back, and what of them is verified at once. [tokens]
+
+    Source
+    ------
+    Definition.
+    """
+    return StepLoad(sequences, workload.mean_context_tokens, tokens_per_sequence=workload.verified_tokens)
 
 
 def _wait(

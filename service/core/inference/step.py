@@ -119,11 +119,11 @@ def step_parts(load: StepLoad, replica: Replica) -> StepParts:
     a, e, layout = replica.architecture, replica.engine, replica.layout
     copies = layout.attention_data_parallel_size
     sequences, prompts = load.sequences / copies, load.prompts / copies
-    tokens = sequences + load.prompt_tokens / copies
+    tokens = sequences * load.tokens_per_sequence + load.prompt_tokens / copies
     return StepParts(
         matrices=e.matrix_ratio * sum(_matrix_seconds(each, tokens, replica) for each in replica.dense),
         experts=e.expert_ratio * _experts_seconds(load, replica),
-        output_head=e.matrix_ratio * gemm_seconds(max(1.0, sequences + prompts), replica.head.n, replica.head.k, replica.half),
+        output_head=e.matrix_ratio * gemm_seconds(max(1.0, sequences * load.tokens_per_sequence + prompts), replica.head.n, replica.head.k, replica.half),
         decode_attention=e.attention_ratio * _decode_attention_seconds(sequences, load.context_tokens, replica),
         prefill_attention=e.attention_ratio * _prefill_attention_seconds(load, prompts, replica),
         communication=_communication_seconds(tokens, load, replica),
@@ -144,7 +144,7 @@ def _experts_seconds(load: StepLoad, replica: Replica) -> float:
     moe = replica.architecture.moe
     if moe is None:
         return 0.0
-    tokens = load.sequences + load.prompt_tokens
+    tokens = load.sequences * load.tokens_per_sequence + load.prompt_tokens
     parts = replica.layout.expert_parallel_size
     hit = max(1.0, distinct_experts(moe.num_experts, moe.top_k, tokens) / parts)
     rows = tokens * moe.top_k / parts / hit
