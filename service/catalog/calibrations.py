@@ -68,6 +68,8 @@ class Calibration:
         Largest size among them. [B]
     fitted_systems, fitted_gpus : frozenset
         What the constants were fitted on; the rest was held out.
+    measured_systems : frozenset[str]
+        Systems whose own rows are among the residuals.
     """
 
     id: str
@@ -80,16 +82,24 @@ class Calibration:
     source: str
     fitted_systems: frozenset[str] = frozenset()
     fitted_gpus: frozenset[int] = frozenset()
+    measured_systems: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Calibrations:
-    """All of them, and NCCL's tuner constants."""
+    """All of them, and NCCL's tuner constants.
+
+    Parameters
+    ----------
+    other_hosts : tuple[Residual, ...]
+        Of public runs on hosts other than those of the residuals' table: virtual machines, other builds and harnesses.
+    """
 
     collectives: tuple[Calibration, ...]
     unmeasured: Calibration
     nccl_tuning: Mapping[str, Any]
     fabrics: FabricCalibrations
+    other_hosts: tuple[Residual, ...] = ()
     _paths: dict[tuple[str, ScaleUp, ScaleOut | None, Placement], CollectivePath] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -144,6 +154,7 @@ class Calibrations:
             ranks_per_domain=placement.ranks_per_domain,
             num_domains=placement.num_domains,
             fabric=self.fabrics.fabric(system.scale_out) if placement.num_domains > 1 else None,
+            hosts_per_domain=placement.hosts_per_domain,
         )
 
 
@@ -161,12 +172,15 @@ def load_calibrations(folder: Path) -> Calibrations:
         If a file does not hold together; names the file and the key.
     """
     collectives: list[Calibration] = []
+    other_hosts: tuple[Residual, ...] = ()
     unmeasured = tuning = None
     for path in sorted(folder.glob("*.yaml")):
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
         try:
             if document["kind"] == "nccl-tuning":
                 tuning = si(document)
+            elif document["kind"] == "collectives-other-hosts":
+                other_hosts = _bands(document["residuals"])
             elif document["kind"] != "collectives":
                 continue
             elif document["id"] == _UNMEASURED:
@@ -177,25 +191,11 @@ def load_calibrations(folder: Path) -> Calibrations:
             raise CatalogDefect(path.name, str(defect), "missing or not a value with its unit") from defect
     if unmeasured is None or tuning is None:
         raise CatalogDefect(str(folder.name), _UNMEASURED, "the stand-in or the NCCL tuning is missing")
-    return Calibrations(tuple(collectives), unmeasured, MappingProxyType(tuning), load_fabric_calibrations(folder))
+    fabrics = load_fabric_calibrations(folder)
+    return Calibrations(tuple(collectives), unmeasured, MappingProxyType(tuning), fabrics, other_hosts)
 
 
 def _calibration(document: Mapping[str, Any]) -> Calibration:
-    residuals = document["residuals"]
-    bands: tuple[Residual, ...]
-    if isinstance(residuals, Mapping):
-        bands = (Residual(float("inf"), residuals["low_ratio"], residuals["high_ratio"], 0),)
-    else:
-        bands = tuple(
-            Residual(
-                si(band["up_to"]) if "up_to" in band else float("inf"),
-                band["low_ratio"],
-                band["high_ratio"],
-                band["rows"],
-                frozenset(band.get("collectives", ())),
-            )
-            for band in residuals
-        )
     constants = {name: named_constants(values) for name, values in document["constants"].items()}
     _check(constants)
     return Calibration(
@@ -203,7 +203,7 @@ def _calibration(document: Mapping[str, Any]) -> Calibration:
         architectures=frozenset(document["applies_to"]["architectures"]),
         networks=frozenset(document["applies_to"]["networks"]),
         constants=MappingProxyType(constants),
-        residuals=bands,
+        residuals=_bands(document["residuals"]),
         measured=frozenset(
             (accelerator, collective, gpus)
             for accelerator, by_collective in document.get("measured", {}).items()
@@ -214,6 +214,22 @@ def _calibration(document: Mapping[str, Any]) -> Calibration:
         source=f"hardware_catalog/calibrations/{document['id']}.yaml",
         fitted_systems=frozenset(document.get("fitted_on", {}).get("systems", ())),
         fitted_gpus=frozenset(document.get("fitted_on", {}).get("gpus", ())),
+        measured_systems=frozenset(document.get("measured_systems", ())),
+    )
+
+
+def _bands(residuals: Mapping[str, float] | list[Mapping[str, Any]]) -> tuple[Residual, ...]:
+    if isinstance(residuals, Mapping):
+        return (Residual(float("inf"), residuals["low_ratio"], residuals["high_ratio"], 0),)
+    return tuple(
+        Residual(
+            si(band["up_to"]) if "up_to" in band else float("inf"),
+            band["low_ratio"],
+            band["high_ratio"],
+            band["rows"],
+            frozenset(band.get("collectives", ())),
+        )
+        for band in residuals
     )
 
 

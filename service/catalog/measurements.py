@@ -14,6 +14,7 @@ from service.shipped import shipped_path
 SINGLE_NODE = "collectives_single_node.csv"
 PUBLIC = "collectives_public.csv"
 NETWORKED = "collectives_networked.csv"
+_NODE_GPUS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,11 @@ class NetworkedPoint:
     size_bytes: int
     seconds: float
     source: str
+
+    @property
+    def over_many_racks(self) -> bool:
+        """Whether more than two racks take part: what binds those is not understood, so they set no constant."""
+        return self.gpus_per_domain > _NODE_GPUS and self.gpus > 2 * self.gpus_per_domain
 
 
 def networked() -> list[NetworkedPoint]:

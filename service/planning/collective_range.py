@@ -52,7 +52,7 @@ def collective_range(
     """
     seconds, num_ranks, unmeasured = _seconds(chosen), placement.num_ranks, calibrations.unmeasured
     unvalidated = is_unvalidated(collective, chosen.algorithm, placement.num_domains)
-    residual = _residual(unmeasured if unvalidated else calibration, collective, size_bytes)
+    residual = _band((unmeasured if unvalidated else calibration).residuals, collective, size_bytes)
     low, high = seconds * residual.low_ratio, seconds * residual.high_ratio
     in_table = (system.accelerator.id, collective.value, num_ranks) in calibration.measured
     if calibration is unmeasured:
@@ -74,6 +74,11 @@ def collective_range(
         if num_ranks > largest:
             high *= 1 + _UNSEEN_DOUBLING_RATIO * math.log2(num_ranks / largest)
             basis += f"; no group above {largest} GPUs was measured"
+    if placement.num_domains == 1 and calibration is not unmeasured and system.id not in calibration.measured_systems:
+        other = _band(calibrations.other_hosts, collective, size_bytes)
+        low, high = min(low, seconds * other.low_ratio), max(high, seconds * other.high_ratio)
+        basis += f"; {system.id} itself was not measured, {other.rows} public runs on other hosts widen it"
+        kind = "calibrated"
     tied = [_seconds(r) for r in rivals if _near_tie(chosen, r)]
     if tied:
         low, high = min(low, *tied), max(high, *tied)
@@ -105,10 +110,10 @@ def _over_the_network(
     return "calibrated", basis, low, high
 
 
-def _residual(calibration: Calibration, collective: Collective, size_bytes: int) -> Residual:
+def _band(residuals: tuple[Residual, ...], collective: Collective, size_bytes: int) -> Residual:
     return next(
         band
-        for band in calibration.residuals
+        for band in residuals
         if size_bytes <= band.up_to_bytes and (not band.collectives or collective in band.collectives)
     )
 

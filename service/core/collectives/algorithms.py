@@ -85,11 +85,12 @@ def candidates(
 
     Source
     ------
-    Availability: NVIDIA/nccl 5067397c, src/graph/tuning.cc and ncclNvlsSupported.
+    Availability: NVIDIA/nccl 5067397c, src/graph/tuning.cc and ncclNvlsSupported. No NVLSTree with MNNVL: src/graph/
+    tuning.cc of b6475625; the public run of 2.29.2 over two GB200 racks follows the tree, too.
     """
     found = []
     for algorithm, protocol, cost_function, way in _ways(
-        collective, dtype, path.nvls is not None, path.num_domains > 1
+        collective, dtype, path.nvls is not None, path.num_domains > 1, path.hosts_per_domain > 1
     ):
         if cost_function is None:
             found.append(way)
@@ -102,12 +103,12 @@ def candidates(
 
 @cache
 def _ways(
-    collective: Collective, dtype: Dtype, switch_adds: bool, several: bool
+    collective: Collective, dtype: Dtype, switch_adds: bool, several: bool, joins_hosts: bool
 ) -> tuple[tuple[Algorithm, Protocol, CostFunction | None, Candidate], ...]:
     """Every way with its cost function, or None and why not; the same for every size and count of GPUs."""
     found: list[tuple[Algorithm, Protocol, CostFunction | None, Candidate]] = []
     for algorithm, entry in ALGORITHMS.items():
-        why_not = _why_not(algorithm, collective, dtype, switch_adds, several)
+        why_not = _why_not(algorithm, collective, dtype, switch_adds, several, joins_hosts)
         cost_function = entry.costs[collective] if why_not is None else None
         found += [
             (algorithm, protocol, cost_function, Candidate(algorithm, protocol, None, None, why_not))
@@ -135,7 +136,7 @@ def chosen(ways: tuple[Candidate, ...]) -> Candidate:
 
 
 def _why_not(
-    algorithm: Algorithm, collective: Collective, dtype: Dtype, switch_adds: bool, several: bool
+    algorithm: Algorithm, collective: Collective, dtype: Dtype, switch_adds: bool, several: bool, joins_hosts: bool
 ) -> str | None:
     if collective not in ALGORITHMS[algorithm].costs:
         if algorithm is Algorithm.NVLS and collective in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER):
@@ -152,4 +153,6 @@ def _why_not(
         return "nvls alone spans one domain; nvls_tree joins several"
     if algorithm is Algorithm.NVLS_TREE and not several:
         return "nvls_tree joins several domains; this group is in one"
+    if algorithm is Algorithm.NVLS_TREE and joins_hosts:
+        return "NCCL keeps nvls_tree off where NVLink joins hosts (MNNVL); public runs over racks follow its tree"
     return None

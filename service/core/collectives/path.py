@@ -224,6 +224,8 @@ class CollectivePath:
         k. [-]
     fabric : Fabric or None
         None where k is 1.
+    hosts_per_domain : int
+        Hosts that NVLink joins (what NCCL calls MNNVL where it is above 1): a GB200 rack has 18. [-]
     """
 
     bandwidth_bytes_per_second: float
@@ -237,3 +239,4 @@ class CollectivePath:
     ranks_per_domain: int
     num_domains: int = 1
     fabric: Fabric | None = None
+    hosts_per_domain: int = 1
