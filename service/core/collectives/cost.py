@@ -19,7 +19,10 @@ class Collective(StrEnum):
 
 
 class Algorithm(StrEnum):
-    """Algorithms as NCCL names them; `direct` is its point-to-point path."""
+    """Algorithms as NCCL names them; `direct` is its point-to-point path.
+
+    `symmetric` and `copy_engine` are what it does with buffers registered in symmetric windows.
+    """
 
     RING = "ring"
     TREE = "tree"
@@ -29,6 +32,8 @@ class Algorithm(StrEnum):
     PAT = "pat"
     DIRECT = "direct"
     HIERARCHICAL = "hierarchical"
+    SYMMETRIC = "symmetric"
+    COPY_ENGINE = "copy_engine"
 
 
 class Protocol(StrEnum):
