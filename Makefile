@@ -41,6 +41,7 @@ calibrate: $(VENV)/.dev  ## fit the collective constants again
 	@$(BIN)/python -m validation.fit_fabrics
 	@$(BIN)/python -m validation.cross_validate > /dev/null
 	@$(BIN)/stepcast accuracy collectives --markdown docs/accuracy.md > /dev/null
+	@$(BIN)/python -m validation.plots
 
 tour: $(VENV)/.dev  ## run the README's curl tour and write its output into the README
 	@$(BIN)/python -m tests.readme_tour

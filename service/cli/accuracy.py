@@ -23,7 +23,10 @@ per-direction rate."""
 _ABOUT = {
     "single-node": """## nccl-tests inside one node: NVIDIA aiconfigurator-core 0.12.0, newest NCCL of each system
 
-fp16 and int8, eager, 512 B to 512 MiB (`validation/collectives_single_node.csv`).""",
+fp16 and int8, eager, 512 B to 512 MiB (`validation/collectives_single_node.csv`), drawn by
+`python -m validation.plots`:
+
+![bus bandwidth against size, estimated and measured](plots/collectives-one-domain.svg)""",
     "public": """## Public nccl-tests runs inside one NVLink domain
 
 Other hosts, NCCL versions and harnesses (`validation/collectives_public.csv`, each row with its URL). Small messages in
@@ -32,7 +35,9 @@ older or framework-timed tables are up to twice as slow as nccl-tests of today."
 
 Two constants a fabric, fitted on these rows by `python -m validation.fit_fabrics`; each cluster left out of its
 fabric's fit is in `docs/cross-validation.md`. Rows: `validation/collectives_networked.csv`, each with its URL. A job
-over many racks is the known miss, and not fitted on: the one public run of 20 takes up to twice what is predicted.""",
+over many racks is the known miss, and not fitted on: the one public run of 20 takes up to twice what is predicted.
+
+![bus bandwidth against size, estimated and measured](plots/collectives-several-domains.svg)""",
 }
 _KEYS: dict[str, tuple[tuple[str, Callable[[ScoredRow], str]], ...]] = {
     "single-node": (

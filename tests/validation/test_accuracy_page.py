@@ -11,7 +11,7 @@ from service.catalog.measurements import public_single_domain
 from service.cli.accuracy import page
 from service.planning.collective_accuracy import scored_rows
 from tests.architecture.sources import ROOT
-from validation import cross_validate, fit_collectives, fit_fabrics
+from validation import cross_validate, fit_collectives, fit_fabrics, plots
 
 NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?![\w-])")
 
@@ -53,6 +53,23 @@ def test_the_cross_validation_page_is_current():
     assert NUMBER.sub("#", shipped) == NUMBER.sub("#", text), f"run {cross_validate.COMMAND}"
     figures = [list(map(float, NUMBER.findall(t))) for t in (shipped, text)]
     assert figures[0] == pytest.approx(figures[1], rel=0.03, abs=0.11), f"run {cross_validate.COMMAND}"
+
+
+@pytest.mark.parametrize(
+    ("panels", "table", "file"),
+    [
+        (plots.INSIDE, "single-node", "collectives-one-domain.svg"),
+        (plots.BETWEEN, "networked", "collectives-several-domains.svg"),
+    ],
+)
+def test_every_panel_is_drawn_from_rows_and_the_page_shows_it(panels, table, file, tmp_path):
+    assert all(len(panel.rows(rows(), table)) >= 10 for panel in panels)
+    plots.draw(panels, rows(), table, 2, tmp_path / file)
+    drawn, shipped = (path.read_text(encoding="utf-8") for path in (tmp_path / file, plots.FOLDER / file))
+    for panel in panels:
+        assert f"{panel.cluster}, {panel.gpus} GPUs" in drawn
+        assert f"{panel.cluster}, {panel.gpus} GPUs" in shipped
+    assert f"(plots/{file})" in page(rows())
 
 
 def test_the_readme_quotes_the_page():
