@@ -16,6 +16,7 @@ SINGLE_NODE = "collectives_single_node.csv"
 PUBLIC = "collectives_public.csv"
 NETWORKED = "collectives_networked.csv"
 FRAMEWORKS = "collectives_frameworks.csv"
+_NODE_GPUS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +113,11 @@ class NetworkedPoint:
     size_bytes: int
     seconds: float
     source: str
+
+    @property
+    def over_many_racks(self) -> bool:
+        """Whether more than two racks take part: what binds those is not understood, so they set no constant."""
+        return self.gpus_per_domain > _NODE_GPUS and self.gpus > 2 * self.gpus_per_domain
 
 
 def networked() -> list[NetworkedPoint]:

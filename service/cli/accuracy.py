@@ -30,9 +30,9 @@ Other hosts, NCCL versions and harnesses (`validation/collectives_public.csv`, e
 older or framework-timed tables are up to twice as slow as nccl-tests of today.""",
     "networked": """## Public nccl-tests runs over several domains
 
-Two constants a fabric, fitted on these rows by `python -m validation.fit_fabrics`, which also scores each cluster left
-out of its fabric's fit (`hardware_catalog/calibrations/fabrics.yaml`). Rows: `validation/collectives_networked.csv`,
-each with its URL. A job over many racks is the known miss: the one public run of 20 takes twice what is predicted.""",
+Two constants a fabric, fitted on these rows by `python -m validation.fit_fabrics`; each cluster left out of its
+fabric's fit is in `docs/cross-validation.md`. Rows: `validation/collectives_networked.csv`, each with its URL. A job
+over many racks is the known miss, and not fitted on: the one public run of 20 takes up to twice what is predicted.""",
     "frameworks": """## All-reduce of serving frameworks inside one node
 
 TensorRT-LLM, vLLM and SGLang, bf16, newest version of each on each system, 256 B to 1 GiB, replayed from CUDA graphs or

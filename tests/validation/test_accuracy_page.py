@@ -7,10 +7,11 @@ import pytest
 
 from service.catalog.calibrations import load_calibrations
 from service.catalog.catalog import load_shipped_catalog
+from service.catalog.measurements import public_single_domain
 from service.cli.accuracy import page
 from service.planning.collective_accuracy import scored_rows
 from tests.architecture.sources import ROOT
-from validation import fit_collectives, fit_custom_all_reduce, fit_fabrics
+from validation import cross_validate, fit_collectives, fit_custom_all_reduce, fit_fabrics
 
 NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?![\w-])")
 
@@ -33,6 +34,13 @@ def test_the_calibrations_are_what_the_fit_writes():
         assert figures[0] == pytest.approx(figures[1], rel=0.03), f"{path.name}: run {fit_collectives.COMMAND}"
 
 
+def test_the_other_hosts_are_what_the_fit_writes():
+    shipped = fit_collectives.OTHER_HOSTS.read_text(encoding="utf-8")
+    text = fit_collectives.other_hosts_file(load_calibrations(fit_collectives.FOLDER), public_single_domain())
+    assert NUMBER.sub("#", shipped) == NUMBER.sub("#", text)
+    assert list(map(float, NUMBER.findall(shipped))) == pytest.approx(list(map(float, NUMBER.findall(text))), rel=0.03)
+
+
 def test_the_fabrics_are_what_the_fit_writes():
     shipped, text = fit_fabrics.FILE.read_text(encoding="utf-8"), fit_fabrics.fitted_file()
     assert NUMBER.sub("#", shipped) == NUMBER.sub("#", text)
@@ -44,6 +52,14 @@ def test_the_frameworks_kernels_are_what_the_fit_writes():
     assert NUMBER.sub("#", shipped) == NUMBER.sub("#", text)
     figures = [list(map(float, NUMBER.findall(t))) for t in (shipped, text)]
     assert figures[0] == pytest.approx(figures[1], rel=0.05, abs=0.002), f"run {fit_custom_all_reduce.COMMAND}"
+
+
+def test_the_cross_validation_page_is_current():
+    """The words are the same, and every figure within 3 %, or within a tenth of a point where it is small."""
+    shipped, text = cross_validate.PAGE.read_text(encoding="utf-8"), cross_validate.page()
+    assert NUMBER.sub("#", shipped) == NUMBER.sub("#", text), f"run {cross_validate.COMMAND}"
+    figures = [list(map(float, NUMBER.findall(t))) for t in (shipped, text)]
+    assert figures[0] == pytest.approx(figures[1], rel=0.03, abs=0.11), f"run {cross_validate.COMMAND}"
 
 
 def test_the_readme_quotes_the_page():

@@ -135,7 +135,14 @@ def test_unmeasured_hardware_says_so():
 def test_measured_hardware_says_so():
     assert ask().range.basis_kind == "measured"
     assert ask(gpus=6).range.basis_kind == "calibrated"
-    assert ask("aws-p5.48xlarge").range.basis_kind == "measured"  # the same accelerator on the same NVLink
+
+
+def test_the_same_gpus_on_another_host_are_less_sure():
+    """Public runs on virtual machines are up to twice as slow for small messages, and no slower for large ones."""
+    own, other = ask(), ask("aws-p5.48xlarge")
+    assert other.result.seconds == own.result.seconds
+    assert other.range.basis_kind == "calibrated"
+    assert other.range.high > own.range.high
 
 
 def test_the_range_holds_the_answer_and_respects_physics():
