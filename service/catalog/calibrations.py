@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from service.catalog.constants import named_constants, si
+from service.catalog.custom_all_reduce import NOT_MEASURED, CustomAllReduce, load_custom_all_reduce
 from service.catalog.fabric_calibrations import FabricCalibrations, load_fabric_calibrations
 from service.core.collectives.cost import Algorithm, Protocol
 from service.core.collectives.path import (
@@ -88,7 +89,7 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class Calibrations:
-    """All of them, and NCCL's tuner constants.
+    """All of them, NCCL's tuner constants, and serving frameworks' own kernels.
 
     Parameters
     ----------
@@ -101,6 +102,7 @@ class Calibrations:
     nccl_tuning: Mapping[str, Any]
     fabrics: FabricCalibrations
     other_hosts: tuple[Residual, ...] = ()
+    custom_all_reduce: CustomAllReduce = NOT_MEASURED
     _paths: dict[tuple[Any, ...], CollectivePath] = field(default_factory=dict, repr=False, compare=False)
 
     def for_system(self, system: System) -> Calibration:
@@ -244,8 +246,14 @@ def load_calibrations(folder: Path) -> Calibrations:
             raise CatalogDefect(path.name, str(defect), "missing or not a value with its unit") from defect
     if unmeasured is None or tuning is None:
         raise CatalogDefect(str(folder.name), _UNMEASURED, "the stand-in or the NCCL tuning is missing")
-    fabrics = load_fabric_calibrations(folder)
-    return Calibrations(tuple(collectives), unmeasured, MappingProxyType(tuning), fabrics, other_hosts)
+    return Calibrations(
+        tuple(collectives),
+        unmeasured,
+        MappingProxyType(tuning),
+        load_fabric_calibrations(folder),
+        other_hosts,
+        load_custom_all_reduce(folder),
+    )
 
 
 def _calibration(document: Mapping[str, Any]) -> Calibration:

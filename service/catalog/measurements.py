@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable
@@ -14,6 +15,7 @@ from service.shipped import shipped_path
 SINGLE_NODE = "collectives_single_node.csv"
 PUBLIC = "collectives_public.csv"
 NETWORKED = "collectives_networked.csv"
+FRAMEWORKS = "collectives_frameworks.csv"
 _NODE_GPUS = 8
 
 
@@ -62,6 +64,38 @@ def _medians(rows: Iterable[dict[str, str]], source: str) -> list[CollectivePoin
         CollectivePoint(*key, statistics.median(float(r["seconds"]) for r in found), len(found), found[0][source])
         for key, found in repeats.items()
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class FrameworkPoint:
+    """One measured all-reduce of a serving framework inside one node."""
+
+    system: str
+    implementation: str
+    version: str
+    launch: str
+    dtype: str
+    gpus: int
+    size_bytes: int
+    seconds: float
+    source: str
+
+
+def newest_frameworks() -> list[FrameworkPoint]:
+    """Return all-reduces of serving frameworks: newest version on each system, doubted rows left out."""
+    rows = _rows(FRAMEWORKS)
+    newest: dict[tuple[str, str], tuple[tuple[int, ...], str]] = {}
+    for row in rows:
+        key, version = (row["system"], row["implementation"]), row["version"]
+        newest[key] = max(newest.get(key, ((), "")), (tuple(map(int, re.findall(r"\d+", version))), version))
+    return [
+        FrameworkPoint(
+            row["system"], row["implementation"], row["version"], row["launch"], row["dtype"], int(row["gpus"]),
+            int(row["size_bytes"]), float(row["seconds"]), row["source_file"],
+        )
+        for row in rows
+        if not row["suspect"] and row["version"] == newest[row["system"], row["implementation"]][1]
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,12 @@ fabric's fit is in `docs/cross-validation.md`. Rows: `validation/collectives_net
 over many racks is the known miss, and not fitted on: the one public run of 20 takes up to twice what is predicted.
 
 ![bus bandwidth against size, estimated and measured](plots/collectives-several-domains.svg)""",
+    "frameworks": """## All-reduce of serving frameworks inside one node
+
+TensorRT-LLM, vLLM and SGLang, bf16, newest version of each on each system, 256 B to 1 GiB, replayed from CUDA graphs or
+launched by Python (`validation/collectives_frameworks.csv`). *Handed to NCCL*: larger than the framework's own kernels
+take. Fitted by `python -m validation.fit_custom_all_reduce` on 2 and 8 GPUs of one system a generation, but for kernels
+that those rows hardly show.""",
 }
 _KEYS: dict[str, tuple[tuple[str, Callable[[ScoredRow], str]], ...]] = {
     "single-node": (
@@ -52,6 +58,11 @@ _KEYS: dict[str, tuple[tuple[str, Callable[[ScoredRow], str]], ...]] = {
     "networked": (
         ("cluster, GPUs, collective", lambda row: f"{row.cluster}, {row.gpus} GPUs, {row.collective}"),
         ("size", lambda row: row.band),
+    ),
+    "frameworks": (
+        ("implementation, launch, role", lambda row: f"{row.implementation}, {row.launch}, {row.role}"),
+        ("launch, system, GPUs", lambda row: f"{row.launch}, {row.system}, {row.gpus} GPUs"),
+        ("launch, role, size", lambda row: f"{row.launch}, {row.role}, {row.band}"),
     ),
 }
 _TAIL = """Not scored: rows marked suspect, rows labelled `dir label 2.23`, whose NCCL version is not known, and boards

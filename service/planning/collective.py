@@ -8,38 +8,26 @@ from typing import Any
 
 from service import __version__
 from service.catalog.catalog import Catalog
-from service.core.collectives.algorithms import Candidate, candidates, chosen
 from service.core.collectives.bandwidth import algbw, busbw, busbw_factor
 from service.core.collectives.cost import Algorithm, CollectiveCost, Protocol
 from service.core.collectives.network import ideal_rate
 from service.core.collectives.path import CollectivePath
 from service.core.hardware import System, Topology
 from service.core.placement import Placement
-from service.errors import FieldProblem, UnsupportedCollective
 from service.planning.collective_derivation import (
     buffer_lines,
     busbw_line,
-    choice_lines,
     ideal_lines,
     overlap_line,
 )
 from service.planning.collective_question import Buffer, CollectiveQuestion, resolve
-from service.planning.collective_range import collective_range, is_unvalidated
+from service.planning.collective_timing import CollectiveCandidate
 from service.planning.estimates import DerivationLine, Estimate, EstimateRange, EstimateWarning
-from service.planning.nccl_environment import NcclSetting, nccl_settings
+from service.planning.framework_all_reduce import framework_timing
+from service.planning.nccl_collective import nccl_timing
+from service.planning.nccl_environment import NcclSetting
 
 KIND = "collective"
-
-
-@dataclass(frozen=True, slots=True)
-class CollectiveCandidate:
-    """One way of doing it, timed; `seconds` is None when it is not available."""
-
-    algorithm: Algorithm
-    protocol: Protocol
-    seconds: float | None
-    available: bool
-    why_not: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +95,15 @@ def estimate_on(
     if n == 1:
         return _single_rank(question, inputs, size_bytes, ideal, derivation, catalog.revision)
 
-    calibration = catalog.calibrations.for_system(system)
-    ways = candidates(question.collective, question.dtype, n, size_bytes, path)
-    way, cost = _choose(question, ways)
-    link = path.bandwidth_bytes_per_second
-    bound = cost.bytes_on_wire_per_gpu / link
+    timer = nccl_timing if question.implementation == "nccl" else framework_timing
+    timing = timer(question, system, placement, size_bytes, path, catalog.calibrations)
+    cost = timing.cost
     bus = busbw(question.collective, n, size_bytes, cost.seconds)
-    derivation += choice_lines(
-        way.algorithm, way.protocol, cost, n, size_bytes, question.algorithm is not None, calibration.source
-    )
-    derivation += [busbw_line(bus, link, way.algorithm), overlap_line(cost.seconds, question.overlap_window_seconds)]
+    derivation += [
+        *timing.derivation,
+        busbw_line(bus, path.bandwidth_bytes_per_second, timing.algorithm),
+        overlap_line(cost.seconds, question.overlap_window_seconds),
+    ]
     return Estimate(
         kind=KIND,
         inputs=inputs,
@@ -126,47 +113,23 @@ def estimate_on(
             algbw_bytes_per_second=algbw(size_bytes, cost.seconds),
             busbw_bytes_per_second=bus,
             bytes_on_wire_per_gpu=cost.bytes_on_wire_per_gpu,
-            algorithm=way.algorithm,
-            protocol=way.protocol,
+            algorithm=timing.algorithm,
+            protocol=timing.protocol,
             steps=cost.steps,
             latency_seconds=cost.latency_seconds,
             bandwidth_seconds=cost.bandwidth_seconds,
             bottleneck=_bottleneck(cost, system, path),
             size_bytes=size_bytes,
-            candidates=tuple(
-                CollectiveCandidate(
-                    w.algorithm, w.protocol, w.cost.seconds if w.cost else None, bool(w.cost), w.why_not
-                )
-                for w in ways
-            ),
-            environment=nccl_settings(ways),
+            candidates=timing.candidates,
+            environment=timing.environment,
         ),
-        range=collective_range(
-            system, question.collective, placement, size_bytes, way, ways, calibration, catalog.calibrations, bound
-        ),
+        range=timing.range,
         ideal=ideal,
         derivation=tuple(derivation),
-        warnings=_warnings(question, system, way, placement, calibration is catalog.calibrations.unmeasured),
+        warnings=(*timing.warnings, *_overlap_warnings(question)),
         engine_version=__version__,
         catalog_revision=catalog.revision,
     )
-
-
-def _choose(question: CollectiveQuestion, ways: tuple[Candidate, ...]) -> tuple[Candidate, CollectiveCost]:
-    """Return NCCL's choice among what the caller left open."""
-    asked = tuple(
-        w for w in ways if question.algorithm in (None, w.algorithm) and question.protocol in (None, w.protocol)
-    )
-    if not any(w.cost for w in asked):
-        why = next((w.why_not for w in asked if w.why_not), "no such combination of algorithm and protocol")
-        field = "algorithm" if question.algorithm is not None else "protocol"
-        value = getattr(question, field).value
-        allowed = ["auto", *dict.fromkeys(getattr(w, field).value for w in ways if w.cost)]
-        raise UnsupportedCollective(why, [FieldProblem(f"/{field}", why, value, allowed, "auto")])
-    way = chosen(asked)
-    if way.cost is None:
-        raise UnsupportedCollective("no way is available")
-    return way, way.cost
 
 
 def _single_rank(
@@ -209,33 +172,15 @@ def _inputs(question: CollectiveQuestion, system: System, placement: Placement, 
     }
 
 
-def _warnings(
-    question: CollectiveQuestion, system: System, way: Candidate, placement: Placement, unmeasured: bool
-) -> tuple[EstimateWarning, ...]:
-    found: list[EstimateWarning] = []
-    if unmeasured:
-        found.append(
-            EstimateWarning(
-                "not-measured",
-                f"no published measurement of {system.accelerator.id} on {system.scale_up.network} was found: "
-                "NCCL's latencies and 80 % of the link stand in",
-            )
-        )
-    if is_unvalidated(question.collective, way.algorithm, placement.num_domains):
-        found.append(
-            EstimateWarning(
-                "unvalidated",
-                f"no public table shows {question.collective} by {way.algorithm} at this scale",
-            )
-        )
-    if question.overlap_window_seconds is not None:
-        found.append(
-            EstimateWarning(
-                "overlap-is-ideal",
-                "the window is taken as wholly usable; the collective's channels take SMs from the work that hides it",
-            )
-        )
-    return tuple(found)
+def _overlap_warnings(question: CollectiveQuestion) -> tuple[EstimateWarning, ...]:
+    if question.overlap_window_seconds is None:
+        return ()
+    return (
+        EstimateWarning(
+            "overlap-is-ideal",
+            "the window is taken as wholly usable; the collective's channels take SMs from the work that hides it",
+        ),
+    )
 
 
 def _exposed(seconds: float, window_seconds: float | None) -> float | None:

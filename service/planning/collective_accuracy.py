@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from service.catalog.catalog import Catalog
 from service.catalog.measurements import (
     CollectivePoint,
+    FrameworkPoint,
     NetworkedPoint,
     networked,
+    newest_frameworks,
     newest_single_node,
     public_single_domain,
 )
 from service.core.collectives.cost import Collective
+from service.core.collectives.custom_all_reduce import NCCL, kernel_for
 from service.core.hardware import ScaleOut, System
 from service.core.numerics import Dtype
 from service.core.placement import Placement, place
@@ -35,9 +38,10 @@ class ScoredRow:
     Parameters
     ----------
     table : str
-        single-node (nccl-tests of one source), public (one domain) or networked (several domains).
+        single-node (nccl-tests of one source), public (one domain), networked (several domains) or frameworks.
     role : str
-        fitted: constants of its generation or fabric were fitted on it; held out: on none of its kind.
+        fitted: constants of its generation or fabric were fitted on it; held out: on none of its kind; handed to NCCL:
+        a framework's row that its own kernels do not take.
     error_ratio, naive_error_ratio : float
         Predicted over measured, less one; of the model, and of factor × S over the rate of the links. [-]
     """
@@ -58,6 +62,8 @@ class ScoredRow:
     error_ratio: float
     naive_error_ratio: float
     source: str
+    implementation: str = "nccl"
+    launch: str = "eager"
 
     @property
     def in_range(self) -> bool:
@@ -85,6 +91,7 @@ def scored_rows(catalog: Catalog) -> list[ScoredRow]:
         *_one_domain("single-node", newest_single_node(), catalog),
         *_one_domain("public", public_single_domain(), catalog),
         *_several_domains(catalog),
+        *_frameworks(catalog),
     ]
 
 
@@ -141,24 +148,59 @@ def _several_domains(catalog: Catalog) -> Iterator[ScoredRow]:
         yield _row("networked", point.table, role, point, system, placement, catalog)
 
 
+def _frameworks(catalog: Catalog) -> Iterator[ScoredRow]:
+    for point in newest_frameworks():
+        try:
+            system = catalog.system(point.system)
+        except UnknownCatalogEntry:  # a board without a system of its own
+            continue
+        found, placement = catalog.calibrations.custom_all_reduce, place(system, point.gpus)
+        framework, mine = found.kernels(point.implementation, system), found.calibration(point.implementation, system)
+        if framework is None or mine is None:
+            continue
+        adds = catalog.calibrations.collective_path(system, placement).nvls is not None
+        kernel = kernel_for(framework, Dtype(point.dtype), point.gpus, point.size_bytes, switch_adds=adds)
+        systems, gpus = mine.fitted.get(kernel, (frozenset(), frozenset()))
+        role = "fitted" if point.system in systems and point.gpus in gpus else "held out"
+        yield _row(
+            "frameworks",
+            point.implementation,
+            "handed to NCCL" if kernel == NCCL else role,
+            point,
+            system,
+            placement,
+            catalog,
+        )
+
+
 def _row(
     table: str,
     cluster: str,
     role: str,
-    point: CollectivePoint | NetworkedPoint,
+    point: CollectivePoint | NetworkedPoint | FrameworkPoint,
     system: System,
     placement: Placement,
     catalog: Catalog,
 ) -> ScoredRow:
+    if isinstance(point, FrameworkPoint):
+        implementation, launch, collective = point.implementation, point.launch, Collective.ALL_REDUCE
+    else:
+        implementation, launch, collective = "nccl", "eager", Collective(point.collective)
     question = CollectiveQuestion(
-        system.id, Collective(point.collective), point.gpus, size_bytes=point.size_bytes, dtype=Dtype(point.dtype)
+        system.id,
+        collective,
+        point.gpus,
+        size_bytes=point.size_bytes,
+        dtype=Dtype(point.dtype),
+        launch=launch,
+        implementation=implementation,
     )
     answer = estimate_on(question, system, placement, Buffer(point.size_bytes, None, None), catalog)
     return ScoredRow(
         table=table,
         cluster=cluster,
         system=system.id,
-        collective=point.collective,
+        collective=collective.value,
         dtype=point.dtype,
         gpus=point.gpus,
         size_bytes=point.size_bytes,
@@ -171,4 +213,6 @@ def _row(
         error_ratio=answer.result.seconds / point.seconds - 1,
         naive_error_ratio=answer.ideal.seconds / point.seconds - 1,
         source=point.source,
+        implementation=implementation,
+        launch=launch,
     )

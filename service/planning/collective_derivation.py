@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from service.core.collectives.bandwidth import SIZE_MEANS, busbw_factor
 from service.core.collectives.cost import Algorithm, Collective, CollectiveCost, Protocol
+from service.core.collectives.custom_all_reduce import FrameworkKernels, KernelConstants
 from service.core.collectives.network import ideal_rate
 from service.core.collectives.path import CollectivePath
 from service.core.hardware import System
@@ -103,6 +104,46 @@ def choice_lines(
     yield DerivationLine("algbw", "buffer over time", "S / t", size_bytes / cost.seconds, "B/s", _NCCL_TESTS)
 
 
+def kernel_lines(
+    implementation: str, name: str, kernel: KernelConstants, num_ranks: int, cost: CollectiveCost,
+    on_gpu: CollectiveCost, size_bytes: int, graph: bool, framework: FrameworkKernels, source: str,
+) -> Iterator[DerivationLine]:  # fmt: skip
+    """Yield what a framework's kernel does and what that takes."""
+    selection = "hardware_catalog/calibrations/custom-all-reduce-selection.yaml"
+    yield DerivationLine(
+        "way", _STORY[kernel.algorithm], f"{implementation}'s choice for this size", f"{implementation}/{name}", "",
+        selection,
+    )  # fmt: skip
+    yield DerivationLine(
+        "W_way", "what each GPU gets, and sends, this way", _SENDS[kernel.algorithm], cost.bytes_on_wire_per_gpu, "B",
+        "definition",
+    )  # fmt: skip
+    rate = cost.bytes_on_wire_per_gpu / cost.bandwidth_seconds
+    yield DerivationLine(
+        "B_way", "rate of peers' memory, one direction", f"{kernel.link_ratio:g} × B", rate, "B/s", source
+    )
+    yield DerivationLine("t_bandwidth", "bytes over that rate", "W_way / B_way", cost.bandwidth_seconds, "s", source)
+    latency = kernel.launch_seconds + (num_ranks - 2) * kernel.peer_seconds
+    barriers = f"{kernel.launch_seconds:.3g} s + (n − 2) × {kernel.peer_seconds:.3g} s"
+    yield DerivationLine("a", "start and barriers", barriers, latency, "s", source)
+    yield DerivationLine(
+        "t_local", "the threads go through the rank's own buffer", f"S / {kernel.local_bytes_per_second:.3g} B/s",
+        size_bytes / kernel.local_bytes_per_second, "s", source,
+    )  # fmt: skip
+    p = kernel.sharpness
+    expression = "a + t_bandwidth + t_local" if p == 1 else f"(a^{p:g} + (t_bandwidth + t_local)^{p:g})^(1/{p:g})"
+    yield DerivationLine("t_gpu", "the kernel, as a CUDA graph replays it", expression, on_gpu.seconds, "s", source)
+    if graph:
+        yield DerivationLine("t", "the collective", "t_gpu", cost.seconds, "s", source)
+    else:
+        copy = framework.copy_launch_seconds + size_bytes / framework.copy_bytes_per_second
+        host = framework.host_seconds[name]
+        yield DerivationLine("t_copy", "copy into the shared buffer", "launch + S / rate", copy, "s", source)
+        yield DerivationLine("t_host", "the CPU's time for one call", "measured", host, "s", source)
+        yield DerivationLine("t", "the collective", "max(t_host, t_gpu + t_copy)", cost.seconds, "s", source)
+    yield DerivationLine("algbw", "buffer over time", "S / t", size_bytes / cost.seconds, "B/s", _NCCL_TESTS)
+
+
 def busbw_line(busbw: float, link: float, algorithm: Algorithm) -> DerivationLine:
     """Return the bus bandwidth, and why it may exceed the link."""
     label = "bus bandwidth, comparable with B"
@@ -130,10 +171,20 @@ _STORY = {
     Algorithm.NVLS: "NVLS: the NVSwitch adds; each GPU sends its vector once instead of f times",
     Algorithm.NVLS_TREE: "NVLSTree: NVSwitches add inside each domain, a tree of the domains adds over the NICs",
     Algorithm.DIRECT: "direct: every rank talks to every peer at once",
+    Algorithm.ONE_SHOT: "one shot: every rank reads every peer's whole buffer and adds",
+    Algorithm.TWO_SHOT: "two shots: every rank adds its share of all buffers, then reads the others' sums",
+    Algorithm.MULTIMEM: "multimem: the NVSwitch adds a rank's share of all buffers and sends the sum to all",
 }
 
 
-_SENDS = {Algorithm.NVLS: "S × (1 + 1/n)", Algorithm.NVLS_TREE: "S × (1 + 1/g)", Algorithm.TREE: "2 × S"}
+_SENDS = {
+    Algorithm.NVLS: "S × (1 + 1/n)",
+    Algorithm.NVLS_TREE: "S × (1 + 1/g)",
+    Algorithm.TREE: "2 × S",
+    Algorithm.ONE_SHOT: "(n − 1) × S",
+    Algorithm.TWO_SHOT: "2 × (n − 1) / n × S",
+    Algorithm.MULTIMEM: "S × (1 + 1/n)",
+}
 
 
 def _where(placement: Placement, system: System) -> str:

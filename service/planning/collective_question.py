@@ -13,6 +13,7 @@ from service.core.numerics import Dtype
 from service.core.placement import Placement, place
 from service.core.transformer.parameters import total_parameters
 from service.errors import FieldProblem, InvalidScenario, StepcastError, UnsupportedCollective, UnsupportedPrecision
+from service.planning.framework_question import refuse_framework
 
 _T = TypeVar("_T")
 _REDUCING = frozenset({Collective.ALL_REDUCE, Collective.REDUCE_SCATTER, Collective.REDUCE})
@@ -87,6 +88,7 @@ def resolve(question: CollectiveQuestion, catalog: Catalog) -> tuple[System, Pla
     placement = attempt(lambda: place(system, question.gpus, question.gpus_per_node)) if system else None
     if system:
         attempt(lambda: _refuse_unsummable(question, system))
+    attempt(lambda: refuse_framework(question, system, placement, catalog.calibrations.custom_all_reduce))
     if system is None or placement is None or buffer is None or refusals:
         if len(refusals) == 1:
             raise refusals[0]
@@ -100,8 +102,6 @@ def _refuse_what_is_not_modelled(question: CollectiveQuestion) -> None:
     problems = [
         FieldProblem(f"/{field}", f"{field} {value!r} is not modelled yet", value, allowed, allowed[0])
         for field, value, allowed in (
-            ("launch", question.launch, ["eager"]),
-            ("implementation", question.implementation, ["nccl"]),
             ("registered_buffers", question.registered_buffers, [False]),
             ("nccl_version", question.nccl_version, [None]),
         )

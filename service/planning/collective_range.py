@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 
 from service.catalog.calibrations import Calibration, Calibrations, Residual
+from service.catalog.custom_all_reduce import CustomAllReduce
 from service.core.collectives.algorithms import Candidate
-from service.core.collectives.cost import Algorithm, Collective
+from service.core.collectives.cost import Algorithm, Collective, CollectiveCost
+from service.core.collectives.path import CollectivePath
 from service.core.hardware import System
 from service.core.placement import Placement
+from service.planning.collective_question import CollectiveQuestion
 from service.planning.estimates import EstimateRange
 
 COVERAGE_RATIO = 0.9
@@ -18,6 +21,7 @@ _UNSEEN_DOUBLING_RATIO = 0.1  # added upwards for each doubling of the GPUs past
 _DOMAINS_MEASURED = 8
 _NODE_GPUS = 8
 _MANY_RACKS_RATIO = 2.5  # CoreWeave, 20 GB200 racks: what the tree between so many racks costs is not understood
+_SMALL_GRAPH_RATIO = 0.7  # assumed: nccl-tests' smallest times hold a launch, of which a graph may save this much
 _NEAR_TIE_RATIO = 1.1  # NCCL versions differ by more than this where two ways are about equal
 
 
@@ -84,6 +88,72 @@ def collective_range(
         low, high = min(low, *tied), max(high, *tied)
         basis += "; NCCL finds another way about as fast here, and it is inside the range"
     return EstimateRange(max(low, bound_seconds), high, COVERAGE_RATIO, kind, basis)
+
+
+def in_graph(width: EstimateRange, size_bytes: int, bound_seconds: float, frameworks: CustomAllReduce) -> EstimateRange:
+    """Return the range of what NCCL takes from a CUDA graph, from that of what it takes in nccl-tests.
+
+    Parameters
+    ----------
+    width : EstimateRange
+        As nccl-tests would launch it.
+    frameworks : CustomAllReduce
+        How graph rows that frameworks hand to NCCL compare with nccl-tests.
+    """
+    measured = frameworks.nccl_in_graph
+    low, high, basis = width.low * measured.low_ratio, width.high * measured.high_ratio, width.basis
+    if size_bytes >= measured.from_bytes:
+        basis += f"; {measured.rows} rows from CUDA graphs were {measured.median_ratio} times nccl-tests' in the median"
+        return EstimateRange(max(low, bound_seconds), high, width.coverage_ratio, width.basis_kind, basis)
+    basis += "; no row of NCCL from a CUDA graph this small was found, and a launch may be saved"
+    kind = "calibrated" if width.basis_kind == "measured" else width.basis_kind
+    return EstimateRange(max(low * _SMALL_GRAPH_RATIO, bound_seconds), high, width.coverage_ratio, kind, basis)
+
+
+def framework_range(
+    question: CollectiveQuestion,
+    system: System,
+    placement: Placement,
+    size_bytes: int,
+    cost: CollectiveCost,
+    on_gpu: CollectiveCost,
+    path: CollectivePath,
+    calibrations: Calibrations,
+) -> EstimateRange:
+    """Return the range of a framework's own kernel.
+
+    Parameters
+    ----------
+    cost : CollectiveCost
+        As launched.
+    on_gpu : CollectiveCost
+        The kernel alone, which an eager launch cannot undercut.
+    """
+    seconds, frameworks = cost.seconds, calibrations.custom_all_reduce
+    bound = cost.bytes_on_wire_per_gpu / path.bandwidth_bytes_per_second
+    mine = frameworks.calibration(question.implementation, system)
+    residual = mine.residual(question.launch, size_bytes) if mine else None
+    if mine is None or residual is None:
+        stand_in = calibrations.unmeasured.residuals[0]
+        low = max(bound, min(on_gpu.seconds, seconds * stand_in.low_ratio))
+        basis = f"constants of {frameworks.source}, but no {question.launch} row of {question.implementation}"
+        return EstimateRange(low, seconds * stand_in.high_ratio, COVERAGE_RATIO, "calibrated", basis)
+    in_table = (system.accelerator.id, placement.num_ranks) in mine.measured and placement.num_nodes == 1
+    in_table = in_table and system.id in mine.measured_systems
+    if in_table and question.algorithm is None:
+        kind, power = "measured", 1.0
+        basis = f"{residual.rows} {question.launch} rows of {question.implementation} {mine.version}, "
+        basis += f"residuals in {frameworks.source}"
+    else:
+        kind, power = "calibrated", _LESS_SURE_POWER
+        basis = f"constants of {frameworks.source}, fitted on other GPU counts, machines or parts of the generation"
+    low, high = min(1.0, residual.low_ratio) ** power, max(1.0, residual.high_ratio) ** power
+    low, high = seconds * low, seconds * high
+    if question.launch == "eager" and system.id not in mine.measured_systems:
+        shortest, longest = frameworks.host_seconds(question.implementation)
+        low, high = min(low, max(on_gpu.seconds, shortest)), max(high, longest)
+        basis += f"; the CPU's time of a call was {shortest:.3g} to {longest:.3g} s on the machines that were measured"
+    return EstimateRange(max(low, bound), high, COVERAGE_RATIO, kind, basis)
 
 
 def _over_the_network(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 
@@ -36,6 +36,10 @@ class EstimateRange:
     coverage_ratio: float
     basis_kind: str  # measured | calibrated | speed_of_light
     basis: str
+
+    def shifted(self, by: float) -> EstimateRange:
+        """Return the range of a figure that has something known added."""
+        return replace(self, low=self.low + by, high=self.high + by)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 
 from service.http.text_pages import WIDTH
 from service.http.v1.collective_estimates import CollectiveEstimateSchema
-from tests.contract.asking import COLLECTIVE, QUESTION, changed, post
+from tests.contract.asking import COLLECTIVE, QUESTION, changed, error_at, post, problem_of
 from tests.fakes import fake_app
 
 QUERY = f"{COLLECTIVE}?system=dgx-h100&collective=all_reduce&gpus=8&size_bytes=1GiB"
@@ -75,3 +75,31 @@ def test_a_head_request_has_no_body(client: FlaskClient) -> None:
     answer = client.head(QUERY)
     assert answer.status_code == 200
     assert answer.data == b""
+
+
+def test_a_frameworks_kernel_has_no_protocol_and_beats_nccl_from_a_graph(client: FlaskClient) -> None:
+    graph = {"size_bytes": 8192, "launch": "graph"}
+    document = post(client, changed(**graph, implementation="trtllm")).get_json()
+    assert CollectiveEstimateSchema().validate(document) == {}
+    assert (document["result"]["algorithm"], document["result"]["protocol"]) == ("one_shot", None)
+    assert document["inputs"]["implementation"] == "trtllm"
+    nccl = post(client, changed(**graph)).get_json()
+    assert 3 * document["result"]["seconds"] < nccl["result"]["seconds"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "pointer"),
+    [
+        ({"collective": "all_to_all"}, "/implementation"),
+        ({"gpus": 16}, "/gpus"),
+        ({"gpus": 5}, "/gpus"),
+        ({"dtype": "int8"}, "/dtype"),
+        ({"algorithm": "ring"}, "/algorithm"),
+        ({"protocol": "ll"}, "/protocol"),
+        ({"system": "dgx-1v"}, "/implementation"),
+    ],
+)
+def test_what_frameworks_kernels_cannot_do(client: FlaskClient, fields: dict[str, object], pointer: str) -> None:
+    error = error_at(problem_of(post(client, changed(**fields, implementation="vllm")), 422), pointer)
+    assert error["allowed"]
+    assert error["suggestion"]

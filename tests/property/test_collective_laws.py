@@ -10,6 +10,7 @@ from service.catalog.catalog import load_shipped_catalog
 from service.core.collectives.algorithms import candidates, chosen
 from service.core.collectives.bandwidth import busbw_factor
 from service.core.collectives.cost import Collective
+from service.core.collectives.custom_all_reduce import bytes_on_wire, eager_cost, framework_all_reduce, kernel_cost
 from service.core.numerics import Dtype
 from service.core.placement import place
 from service.errors import StepcastError
@@ -107,3 +108,27 @@ def test_what_nccl_takes_is_available(question):
 def test_no_collective_sends_more_than_twice_its_buffer(collective, num_ranks):
     assert 0 < busbw_factor(collective, num_ranks) < 2
     assert busbw_factor(collective, num_ranks + 1) >= busbw_factor(collective, num_ranks)
+
+
+@given(
+    st.deferred(lambda: st.sampled_from(systems())),
+    st.sampled_from(["vllm", "sglang", "trtllm"]),
+    st.integers(2, 8),
+    st.integers(1, 1 << 30),
+    st.floats(1.0, 4.0),
+)
+@settings(max_examples=300, deadline=None)
+def test_a_frameworks_kernel_is_bound_by_the_link_and_never_faster_with_more_bytes(system, name, n, size_bytes, more):
+    framework = catalog().calibrations.custom_all_reduce.kernels(name, system)
+    if framework is None or n > system.scale_up.domain_gpus:
+        return
+    link = system.scale_up.bandwidth_bytes_per_second
+    for kernel, constants in framework.kernels.items():
+        cost = kernel_cost(constants, n, size_bytes, link)
+        assert cost.seconds >= bytes_on_wire(constants.algorithm, n, size_bytes) / link
+        assert kernel_cost(constants, n, more * size_bytes, link).seconds >= cost.seconds
+        assert eager_cost(framework, kernel, size_bytes, cost).seconds >= cost.seconds
+    path = catalog().calibrations.collective_path(system, place(system, n))
+    whole = framework_all_reduce(framework, Dtype.BF16, n, size_bytes, path)
+    assert math.isfinite(whole.seconds)
+    assert whole.seconds >= whole.bytes_on_wire_per_gpu / link * (1 - 1e-12)

@@ -11,7 +11,7 @@ from service.catalog.measurements import public_single_domain
 from service.cli.accuracy import page
 from service.planning.collective_accuracy import scored_rows
 from tests.architecture.sources import ROOT
-from validation import cross_validate, fit_collectives, fit_fabrics, plots
+from validation import cross_validate, fit_collectives, fit_custom_all_reduce, fit_fabrics, plots
 
 NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?![\w-])")
 
@@ -47,6 +47,13 @@ def test_the_fabrics_are_what_the_fit_writes():
     assert list(map(float, NUMBER.findall(shipped))) == pytest.approx(list(map(float, NUMBER.findall(text))), rel=0.05)
 
 
+def test_the_frameworks_kernels_are_what_the_fit_writes():
+    shipped, text = fit_custom_all_reduce.FILE.read_text(encoding="utf-8"), fit_custom_all_reduce.fitted_file()
+    assert NUMBER.sub("#", shipped) == NUMBER.sub("#", text)
+    figures = [list(map(float, NUMBER.findall(t))) for t in (shipped, text)]
+    assert figures[0] == pytest.approx(figures[1], rel=0.05, abs=0.002), f"run {fit_custom_all_reduce.COMMAND}"
+
+
 def test_the_cross_validation_page_is_current():
     """The words are the same, and every figure within 3 %, or within a tenth of a point where it is small."""
     shipped, text = cross_validate.PAGE.read_text(encoding="utf-8"), cross_validate.page()
@@ -75,7 +82,7 @@ def test_every_panel_is_drawn_from_rows_and_the_page_shows_it(panels, table, fil
 def test_the_readme_quotes_the_page():
     """The README's figures are those of the rows of all nccl-tests rows and of all rows over several domains."""
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    inside, _, _, _, _, between, _ = (
+    inside, _, _, _, _, between, *_ = (
         [cell.strip().replace("%", " %") for cell in line.strip("|").split("|")]
         for line in page(rows()).splitlines()
         if line.startswith("| **all**")

@@ -14,6 +14,7 @@ from service.catalog.measurements import networked, newest_single_node, public_s
 from service.core.collectives.cost import Collective
 from service.core.numerics import Dtype
 from service.planning.collective import estimate_collective
+from service.planning.collective_accuracy import scored_rows
 from service.planning.collective_question import CollectiveQuestion
 from validation.fit_fabrics import FABRICS, fit, predicted, with_fabrics
 
@@ -142,3 +143,41 @@ def test_a_cluster_left_out_of_its_fabrics_fit(cluster):
     one = FabricCalibration("left out", frozenset(fabric), efficiency, hop, frozenset())
     without = with_fabrics(catalog(), FabricCalibrations((one,), 1.0, 1.0, 0))
     assert statistics.median(abs(predicted(p, without) / p.seconds - 1) for p in points) <= 0.18
+
+
+@cache
+def framework_rows():
+    return [row for row in scored_rows(catalog()) if row.table == "frameworks"]
+
+
+@pytest.mark.parametrize(
+    ("implementation", "launch", "role", "median_at_most", "p90_at_most"),
+    [
+        ("vllm", "graph", "fitted", 0.03, 0.08),
+        ("vllm", "graph", "held out", 0.04, 0.09),
+        ("sglang", "graph", "fitted", 0.04, 0.11),
+        ("sglang", "graph", "held out", 0.06, 0.17),
+        ("trtllm", "graph", "fitted", 0.06, 0.13),
+        ("trtllm", "graph", "held out", 0.07, 0.16),
+        ("vllm", "eager", "held out", 0.03, 0.12),
+        ("sglang", "eager", "held out", 0.03, 0.13),
+    ],
+)
+def test_all_reduce_kernels_of_serving_frameworks(implementation, launch, role, median_at_most, p90_at_most):
+    """validation/collectives_frameworks.csv (NVIDIA aiconfigurator-core 0.12.0), newest version of each."""
+    errors = sorted(
+        abs(row.error_ratio)
+        for row in framework_rows()
+        if (row.implementation, row.launch, row.role) == (implementation, launch, role)
+    )
+    assert len(errors) > 50
+    median, p90 = statistics.median(errors), errors[int(0.9 * len(errors))]
+    print(f"{implementation} {launch} {role}: {len(errors)} rows, median {median:.1%}, p90 {p90:.1%}")
+    assert median <= median_at_most
+    assert p90 <= p90_at_most
+
+
+@pytest.mark.parametrize("launch", ["graph", "eager"])
+def test_ranges_of_frameworks_hold_what_was_measured(launch):
+    rows = [row for row in framework_rows() if row.launch == launch]
+    assert sum(row.in_range for row in rows) / len(rows) >= 0.87

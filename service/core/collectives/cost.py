@@ -21,7 +21,8 @@ class Collective(StrEnum):
 class Algorithm(StrEnum):
     """Algorithms as NCCL names them; `direct` is its point-to-point path.
 
-    `symmetric` and `copy_engine` are what it does with buffers registered in symmetric windows.
+    `symmetric` and `copy_engine` are what it does with buffers registered in symmetric windows. `one_shot`, `two_shot`
+    and `multimem` are serving frameworks' own.
     """
 
     RING = "ring"
@@ -34,6 +35,9 @@ class Algorithm(StrEnum):
     HIERARCHICAL = "hierarchical"
     SYMMETRIC = "symmetric"
     COPY_ENGINE = "copy_engine"
+    ONE_SHOT = "one_shot"
+    TWO_SHOT = "two_shot"
+    MULTIMEM = "multimem"
 
 
 class Protocol(StrEnum):

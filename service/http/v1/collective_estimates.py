@@ -44,7 +44,13 @@ class CollectiveQuestionSchema(StrictSchema):
     )
     dtype = Choice(Dtype, load_default=Dtype.BF16, metadata={"default": "bf16", "description": "Element type."})
     algorithm = Choice(
-        Algorithm, auto=True, metadata={"default": "auto", "description": "As NCCL names them; auto takes the fastest."}
+        Algorithm,
+        auto=True,
+        metadata={
+            "default": "auto",
+            "description": "As NCCL names them, and as frameworks do (one_shot, two_shot, multimem); auto takes the "
+            "implementation's own choice.",
+        },
     )
     protocol = Choice(
         Protocol,
@@ -55,7 +61,12 @@ class CollectiveQuestionSchema(StrictSchema):
         ("eager", "graph"), metadata={"default": "eager", "description": "Launched one by one, or in a CUDA graph."}
     )
     implementation = Choice(
-        ("nccl", "trtllm", "vllm", "sglang"), metadata={"default": "nccl", "description": "Whose kernels run."}
+        ("nccl", "trtllm", "vllm", "sglang"),
+        metadata={
+            "default": "nccl",
+            "description": "Whose kernels run. Frameworks have all-reduces of their own for small buffers inside one "
+            "node, and leave the rest to NCCL.",
+        },
     )
     registered_buffers = Switch(metadata={"default": False, "description": "Whether user buffers are registered."})
     nccl_version = Text(
@@ -72,7 +83,9 @@ class CandidateSchema(Schema):
     """One way of doing it."""
 
     algorithm = fields.String(required=True)
-    protocol = fields.String(required=True)
+    protocol = fields.String(
+        required=True, allow_none=True, metadata={"description": "NCCL's; null for a framework's kernel."}
+    )
     seconds = fields.Float(required=True, allow_none=True, metadata={"description": "null where not available."})
     available = fields.Boolean(required=True)
     why_not = fields.String()
@@ -98,7 +111,11 @@ class CollectiveResultSchema(Schema):
     busbw_bytes_per_second = fields.Float(required=True, metadata={"description": "As nccl-tests defines it."})
     bytes_on_wire_per_gpu = fields.Float(required=True)
     algorithm = fields.String(required=True, allow_none=True, metadata={"description": "null for a single rank."})
-    protocol = fields.String(required=True, allow_none=True, metadata={"description": "null for a single rank."})
+    protocol = fields.String(
+        required=True,
+        allow_none=True,
+        metadata={"description": "NCCL's; null for a single rank and for a framework's kernel."},
+    )
     steps = fields.Integer(required=True)
     latency_seconds = fields.Float(required=True)
     bandwidth_seconds = fields.Float(required=True)

@@ -104,9 +104,9 @@ def test_a_rack_is_one_domain():
 
 def test_every_problem_is_told_at_once():
     with pytest.raises(StepcastError) as refusal:
-        ask("dgx-h1000", model="llama-3-71b", launch="graph")
+        ask("dgx-h1000", model="llama-3-71b", nccl_version="2.20")
     pointers = {p.pointer for p in refusal.value.problems}
-    assert pointers == {"/system", "/model", "/launch"}
+    assert pointers == {"/system", "/model", "/nccl_version"}
 
 
 @pytest.mark.parametrize("fields", [{"size_bytes": None}, {"size_bytes": 5, "model": "llama3-70b"}])

@@ -53,9 +53,7 @@ def test_several_kinds_are_told_together():
     assert [p.pointer for p in refusal.value.problems] == ["/size_bytes", "/gpus"]
 
 
-@pytest.mark.parametrize(
-    "field", [{"launch": "graph"}, {"implementation": "vllm"}, {"registered_buffers": True}, {"nccl_version": "2.20"}]
-)
+@pytest.mark.parametrize("field", [{"registered_buffers": True}, {"nccl_version": "2.20"}])
 def test_what_is_not_modelled_is_refused_by_name(field):
     with pytest.raises(StepcastError) as refusal:
         resolve(question(size_bytes=5, **field), catalog())
