@@ -182,6 +182,7 @@ class Calibrations:
             symmetric=_symmetric(generation, system.scale_up.topology),
             registered_buffers=registered_buffers,
             nccl_version=version,
+            channel_bytes_per_second=generation["channel_bandwidth"],
         )
 
     def _generation(self, architecture: str, version: tuple[int, ...]) -> Mapping[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -251,6 +252,10 @@ class CollectivePath:
         Whether the user's buffers are in symmetric windows.
     nccl_version : tuple[int, ...]
         Which NCCL decides. [-]
+    min_channels : int
+        CTAs a collective takes at least (NCCL_MIN_CTAS). [-]
+    channel_bytes_per_second : float
+        What one CTA moves at most. [B/s]
     hosts_per_domain : int
         Hosts that NVLink joins (what NCCL calls MNNVL where it is above 1): a GB200 rack has 18. [-]
     """
@@ -270,3 +275,5 @@ class CollectivePath:
     symmetric: SymmetricConstants | None = None
     registered_buffers: bool = False
     nccl_version: tuple[int, ...] = (2, 30, 7)
+    min_channels: int = 1
+    channel_bytes_per_second: float = math.inf

@@ -68,11 +68,13 @@ class CollectiveQuestionSchema(StrictSchema):
             "node, and leave the rest to NCCL.",
         },
     )
-    registered_buffers = Switch(metadata={"default": False, "description": "Whether user buffers are registered."})
+    registered_buffers = Switch(
+        metadata={"default": False, "description": "Whether the buffers are registered in NCCL's symmetric windows."}
+    )
     nccl_version = Text(
         longest=32,
         pattern=r"^[0-9]+(\.[0-9]+){0,3}$",
-        metadata={"description": "Such as 2.27.3. Default: the one that the calibration was measured with."},
+        metadata={"description": "Such as 2.27.3: what it has, and how it chooses. Default: 2.30.7."},
     )
     overlap_window_seconds = Seconds(
         metadata={"description": "Time that may hide the collective, such as the backward pass; adds exposed_seconds."}
@@ -94,7 +96,7 @@ class CandidateSchema(Schema):
 class NcclSettingSchema(Schema):
     """An NCCL environment variable, a value that changes the way taken, and what that way takes."""
 
-    variable = fields.String(required=True, metadata={"description": "NCCL_ALGO, NCCL_PROTO or NCCL_NVLS_ENABLE."})
+    variable = fields.String(required=True, metadata={"description": "NCCL_ALGO, NCCL_PROTO, NCCL_MAX_CTAS, …"})
     value = fields.String(required=True)
     algorithm = fields.String(required=True)
     protocol = fields.String(required=True)
