@@ -231,6 +231,8 @@ def load_calibrations(folder: Path) -> Calibrations:
     other_hosts: tuple[Residual, ...] = ()
     unmeasured = tuning = None
     for path in sorted(folder.glob("*.yaml")):
+        if path.name.startswith("kernels-"):
+            continue  # read by kernel_calibrations.py
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
         try:
             if document["kind"] == "nccl-tuning":

@@ -14,6 +14,7 @@ from service.catalog.derived import derived_from_model, derived_from_system
 from service.catalog.documents import EntryKind, invalid_entry, load_document, shown
 from service.catalog.entries import entry_problems
 from service.catalog.hardware import NotAskable, References, accelerator_from_document, system_from_document
+from service.catalog.kernel_calibrations import KernelCalibrations, load_kernel_calibrations
 from service.catalog.models import model_from_document
 from service.catalog.names import Names
 from service.catalog.shelves import CatalogEntry, content_hash, entry_of, read_shelves, shipped_folders, short_hash
@@ -39,13 +40,16 @@ class Catalog:
     revision : str
         Short hash of every shipped file and every custom entry.
     calibrations : Calibrations
-        Constants fitted on published measurements.
+        Constants of collectives, fitted on published measurements.
+    kernels : KernelCalibrations
+        Constants of kernels, likewise.
     """
 
     revision: str
     shelves: Mapping[EntryKind, Mapping[str, CatalogEntry]]
     names: Mapping[EntryKind, Names]
     calibrations: Calibrations
+    kernels: KernelCalibrations
     # Built when first asked for, and kept: shipped facts do not change under a revision.
     _built: dict[tuple[EntryKind, str], Any] = field(default_factory=dict, repr=False, compare=False)
     _shown: dict[tuple[EntryKind, str], CatalogEntry] = field(default_factory=dict, repr=False, compare=False)
@@ -90,7 +94,7 @@ class Catalog:
             entry = entry_of(kind, document, "custom", revision)
             shelves[kind][entry.id] = entry
             digest.update(json.dumps([kind, revision, document], sort_keys=True).encode())
-        return Catalog(short_hash(digest), shelves, _names(shelves), self.calibrations)
+        return Catalog(short_hash(digest), shelves, _names(shelves), self.calibrations, self.kernels)
 
     def _resolve(self, kind: EntryKind, name: object, pointer: str) -> Any:
         if isinstance(name, Mapping):
@@ -206,7 +210,8 @@ def catalog_of(
     folders: Mapping[str, Path], shelves: Mapping[EntryKind, Mapping[str, CatalogEntry]], calibrations: Calibrations
 ) -> Catalog:
     """Return the catalogue of what was read from the folders."""
-    return Catalog(content_hash(folders), shelves, _names(shelves), calibrations)
+    kernels = load_kernel_calibrations(folders["hardware_catalog"] / "calibrations")
+    return Catalog(content_hash(folders), shelves, _names(shelves), calibrations, kernels)
 
 
 def validate_new_entry(kind: EntryKind | str, document: Mapping[str, Any], catalog: Catalog) -> dict[str, Any]:
