@@ -36,9 +36,10 @@ format: $(VENV)/.dev  ## let ruff rewrite
 bench: $(VENV)/.dev  ## print the table of docs/performance.md
 	@$(BIN)/python -m benchmarks.http $(BENCH_FLAGS)
 
-calibrate: $(VENV)/.dev  ## fit the collective constants again
+calibrate: $(VENV)/.dev  ## fit the constants again
 	@$(BIN)/python -m validation.fit_collectives
 	@$(BIN)/python -m validation.fit_fabrics
+	@$(BIN)/python -m validation.fit_kernels
 	@$(BIN)/stepcast accuracy collectives --markdown docs/accuracy.md > /dev/null
 
 tour: $(VENV)/.dev  ## run the README's curl tour and write its output into the README
