@@ -26,7 +26,7 @@ def ask(system="dgx-h100", phase=Phase.DISPATCH, gpus=8, tokens=4096, **fields):
     ("phase", "dtype", "tokens", "kernel", "sms", "measured_us"),
     [
         (Phase.DISPATCH, Dtype.FP8, 4096, ExpertKernel.DEEPEP_NORMAL, 20, 492.2),
-        (Phase.DISPATCH, Dtype.FP8, 8192, ExpertKernel.DEEPEP_NORMAL, 4, 4090.2),
+        (Phase.DISPATCH, Dtype.FP8, 8192, ExpertKernel.DEEPEP_NORMAL, 12, 1462.8),
         (Phase.COMBINE, Dtype.BF16, 8192, ExpertKernel.DEEPEP_NORMAL, 24, 1839.0),
         (Phase.DISPATCH, Dtype.FP8, 16, ExpertKernel.DEEPEP_LOW_LATENCY, None, 15.6),
         (Phase.COMBINE, Dtype.BF16, 16, ExpertKernel.DEEPEP_LOW_LATENCY, None, 18.3),
