@@ -40,6 +40,7 @@ calibrate: $(VENV)/.dev  ## fit the constants again
 	@$(BIN)/python -m validation.fit_collectives
 	@$(BIN)/python -m validation.fit_fabrics
 	@$(BIN)/python -m validation.fit_custom_all_reduce
+	@$(BIN)/python -m validation.fit_expert_exchange > /dev/null
 	@$(BIN)/python -m validation.cross_validate > /dev/null
 	@$(BIN)/python -m validation.fit_kernels
 	@$(BIN)/stepcast accuracy collectives --markdown docs/accuracy.md > /dev/null

@@ -11,6 +11,7 @@ from service.catalog.calibrations import version_of
 from service.catalog.catalog import Catalog
 from service.core.collectives.bandwidth import algbw, busbw, busbw_factor
 from service.core.collectives.cost import Algorithm, CollectiveCost, Protocol
+from service.core.collectives.expert_exchange import ExpertKernel
 from service.core.collectives.network import ideal_rate
 from service.core.collectives.path import CollectivePath
 from service.core.hardware import System, Topology
@@ -40,7 +41,7 @@ class CollectiveResult:
     algbw_bytes_per_second: float
     busbw_bytes_per_second: float
     bytes_on_wire_per_gpu: float
-    algorithm: Algorithm | None
+    algorithm: Algorithm | ExpertKernel | None
     protocol: Protocol | None
     steps: int
     latency_seconds: float

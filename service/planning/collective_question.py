@@ -46,6 +46,7 @@ class CollectiveQuestion:
     registered_buffers: bool = False
     nccl_version: str | None = None
     overlap_window_seconds: float | None = None
+    others: Mapping[str, Any] | None = None  # of expert dispatch and combine
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,7 @@ def resolve(question: CollectiveQuestion, catalog: Catalog) -> tuple[System, Pla
     if system:
         attempt(lambda: _refuse_unsummable(question, system))
         attempt(lambda: _refuse_nccl(question, system, catalog.calibrations))
+    attempt(lambda: _refuse_what_experts_take(question))
     attempt(lambda: refuse_framework(question, system, placement, catalog.calibrations.custom_all_reduce))
     if system is None or placement is None or buffer is None or refusals:
         if len(refusals) == 1:
@@ -112,6 +114,15 @@ def _refuse_nccl(question: CollectiveQuestion, system: System, calibrations: Cal
         problems.append(FieldProblem("/registered_buffers", message, True, [False], False))
     if problems:
         raise UnsupportedCollective("; ".join(p.message for p in problems), problems)
+
+
+def _refuse_what_experts_take(question: CollectiveQuestion) -> None:
+    problems = [
+        FieldProblem(f"/{name}", f"{question.collective} does not take {name}; expert_dispatch does", value, [None])
+        for name, value in (question.others or {}).items()
+    ]
+    if problems:
+        raise InvalidScenario("; ".join(p.message for p in problems), problems)
 
 
 def buffer_of(question: CollectiveQuestion, catalog: Catalog) -> Buffer:

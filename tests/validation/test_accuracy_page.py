@@ -8,17 +8,16 @@ import pytest
 from service.catalog.calibrations import load_calibrations
 from service.catalog.catalog import load_shipped_catalog
 from service.catalog.measurements import public_single_domain
-from service.cli.accuracy import page
-from service.planning.collective_accuracy import scored_rows
+from service.cli.accuracy import every_row, page
 from tests.architecture.sources import ROOT
-from validation import cross_validate, fit_collectives, fit_custom_all_reduce, fit_fabrics, plots
+from validation import cross_validate, fit_collectives, fit_custom_all_reduce, fit_expert_exchange, fit_fabrics, plots
 
 NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?![\w-])")
 
 
 @cache
 def rows():
-    return scored_rows(load_shipped_catalog())
+    return every_row(load_shipped_catalog())
 
 
 def test_the_accuracy_page_is_current():
@@ -39,6 +38,14 @@ def test_the_other_hosts_are_what_the_fit_writes():
     text = fit_collectives.other_hosts_file(load_calibrations(fit_collectives.FOLDER), public_single_domain())
     assert NUMBER.sub("#", shipped) == NUMBER.sub("#", text)
     assert list(map(float, NUMBER.findall(shipped))) == pytest.approx(list(map(float, NUMBER.findall(text))), rel=0.03)
+
+
+def test_the_expert_exchange_is_what_the_fit_writes():
+    shipped, text = fit_expert_exchange.OUT.read_text(encoding="utf-8"), fit_expert_exchange.fitted_file()
+    assert NUMBER.sub("#", shipped) == NUMBER.sub("#", text)
+    assert list(map(float, NUMBER.findall(shipped))) == pytest.approx(
+        list(map(float, NUMBER.findall(text))), rel=0.05, abs=0.002
+    )
 
 
 def test_the_fabrics_are_what_the_fit_writes():
