@@ -36,11 +36,15 @@ format: $(VENV)/.dev  ## let ruff rewrite
 bench: $(VENV)/.dev  ## print the table of docs/performance.md
 	@$(BIN)/python -m benchmarks.http $(BENCH_FLAGS)
 
-calibrate: $(VENV)/.dev  ## fit the collective constants again
+calibrate: $(VENV)/.dev  ## fit the constants again
 	@$(BIN)/python -m validation.fit_collectives
 	@$(BIN)/python -m validation.fit_fabrics
 	@$(BIN)/python -m validation.fit_custom_all_reduce
+	@$(BIN)/python -m validation.fit_expert_exchange > /dev/null
+	@$(BIN)/python -m validation.cross_validate > /dev/null
+	@$(BIN)/python -m validation.fit_kernels
 	@$(BIN)/stepcast accuracy collectives --markdown docs/accuracy.md > /dev/null
+	@$(BIN)/python -m validation.plots
 
 tour: $(VENV)/.dev  ## run the README's curl tour and write its output into the README
 	@$(BIN)/python -m tests.readme_tour

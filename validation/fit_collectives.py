@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 from scipy.optimize import least_squares
 
 from service.catalog.calibrations import Calibration, Calibrations, Residual, load_calibrations
@@ -30,6 +31,7 @@ from service.core.numerics import Dtype
 from service.core.placement import Placement
 
 FOLDER = Path(__file__).parents[1] / "hardware_catalog" / "calibrations"
+OTHER_HOSTS = FOLDER / "collectives-other-hosts.yaml"
 COMMAND = "python -m validation.fit_collectives"
 BANDS = ((262144, "256 KiB"), (67108863, "64 MiB"), (math.inf, "any size"))
 COVERAGE_RATIO = 0.9
@@ -55,6 +57,18 @@ ACCELERATORS = {
 }
 
 
+HOSTS = {
+    "dgx-a100": "ampere-nvlink3",
+    "azure-nd96asr-v4": "ampere-nvlink3",
+    "dgx-h100": "hopper-nvlink4",
+    "dgx-h200": "hopper-nvlink4",
+    "azure-nd96isr-h200-v5": "hopper-nvlink4",
+    "gcp-a3-ultragpu-8g": "hopper-nvlink4",
+    "dgx-b200": "blackwell-nvlink5",
+    "gb200-nvl72": "blackwell-nvlink5",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Generation:
     """A GPU generation on its NVLink, what it is fitted on and what is held out."""
@@ -68,6 +82,11 @@ class Generation:
     held_out_systems: tuple[str, ...]
     switch_limit_systems: tuple[str, ...] = ()  # whose public runs of 8 GPUs say what the switch sustains
     fitted_gpus: tuple[int, ...] = (2, 8)
+
+    @property
+    def file(self) -> Path:
+        """Where its constants are written."""
+        return FOLDER / f"collectives-{self.id}.yaml"
 
     def system(self) -> System:
         """Return a system of the generation, as far as the formulas read it."""
@@ -249,6 +268,13 @@ class Fit:
         for key, x in zip(keys, found.x, strict=True):
             self.constants[name][key] = table[key].written(math.exp(x))
 
+    def fit_switch(self, public: Sequence[CollectivePoint]) -> int:
+        """Set what the switch sustains, from public runs of the systems named for it. Returns the rows used."""
+        mine = [p for p in public if p.system in self.generation.switch_limit_systems]
+        rows = self.fit_switch_limit([p for p in mine if p.gpus == 8]) if self.generation.in_switch_reduction else 0
+        self.fit_rack_slope(mine)
+        return rows
+
     def fit_switch_limit(self, points: Sequence[CollectivePoint]) -> int:
         """Set the rate the switch sustains: the median over public runs of 1 GiB and more. Returns the rows used."""
         link = self.generation.link_bytes_per_second
@@ -361,6 +387,7 @@ def _yaml(fit: Fit, fitted: Sequence[CollectivePoint], held_out: Sequence[Collec
     lines += [
         "",
         "# Accelerator, collective and GPU counts that the residuals cover.",
+        f"measured_systems: [{', '.join(sorted({p.system for p in points}))}]",
         f"measured_up_to: {max(p.size_bytes for p in points) >> 20} MiB",
         "measured:",
     ]
@@ -373,6 +400,30 @@ def _yaml(fit: Fit, fitted: Sequence[CollectivePoint], held_out: Sequence[Collec
     return "\n".join(lines) + "\n"
 
 
+def other_hosts_file(calibrations: Calibrations, public: Sequence[CollectivePoint]) -> str:
+    """Return the residuals of public runs inside one domain: hosts, harnesses and NCCL builds of others."""
+    ratios = []
+    for generation in GENERATIONS:
+        fit = Fit(generation, calibrations)
+        fit.constants = yaml.safe_load(generation.file.read_text(encoding="utf-8"))["constants"]
+        ratios += fit.scores([p for p in public if p.gpus <= 8 and HOSTS.get(p.system) == generation.id])
+    lines = [
+        f"# Written by `{COMMAND}`; do not edit. Measured over predicted of public runs of up to 8 GPUs",
+        "# on hosts other than those of the constants: virtual machines, other harnesses, other NCCL builds.",
+        "id: collectives-other-hosts",
+        "kind: collectives-other-hosts",
+        f"fitted_by: {COMMAND}",
+        "table: validation/collectives_public.csv",
+        "residuals:",
+    ]
+    for band in _bands(ratios):
+        upper = "" if band["upper"] == math.inf else f"up_to: {band['label']}, "
+        lines.append(
+            f"  - {{{upper}rows: {band['rows']}, low_ratio: {band['low_ratio']}, high_ratio: {band['high_ratio']}}}"
+        )
+    return "\n".join(lines) + "\n"
+
+
 def fitted_files(shipped: Calibrations) -> Iterator[tuple[Path, str]]:
     """Fit every generation; yield each file and what it should say."""
     points, public = newest_single_node(), public_single_domain()
@@ -382,10 +433,7 @@ def fitted_files(shipped: Calibrations) -> Iterator[tuple[Path, str]]:
         held_out = [p for p in mine if p not in fitted]
         fit = Fit(generation, shipped)
         fit.fit(fitted)
-        large = [p for p in public if p.system in generation.switch_limit_systems and p.gpus == 8]
-        switch_rows = fit.fit_switch_limit(large) if generation.in_switch_reduction else 0
-        fit.fit_rack_slope([p for p in public if p.system in generation.switch_limit_systems])
-        yield FOLDER / f"collectives-{generation.id}.yaml", _yaml(fit, fitted, held_out, switch_rows)
+        yield generation.file, _yaml(fit, fitted, held_out, fit.fit_switch(public))
 
 
 def main() -> None:
@@ -394,6 +442,7 @@ def main() -> None:
     for path, text in fitted_files(load_calibrations(FOLDER)):
         path.write_text(text, encoding="utf-8")
         print(text)
+    OTHER_HOSTS.write_text(other_hosts_file(load_calibrations(FOLDER), public_single_domain()), encoding="utf-8")
 
 
 if __name__ == "__main__":

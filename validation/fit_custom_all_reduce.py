@@ -236,6 +236,7 @@ class Fit:
             covered.setdefault(self.systems[point.system].accelerator.id, set()).add(point.gpus)
         counts = ", ".join(f"{a}: [{', '.join(map(str, sorted(n)))}]" for a, n in sorted(covered.items()))
         yield f"        measured: {{{counts}}}"
+        yield f"        measured_systems: [{', '.join(sorted({p.system for p in self.graph}))}]"
 
     def _residuals(self, launch: str) -> Iterator[str]:
         scores, previous = self.scores(launch), 0.0

@@ -21,13 +21,16 @@ from scipy.optimize import least_squares
 from service.catalog.catalog import Catalog, load_shipped_catalog
 from service.catalog.constants import named_constants
 from service.catalog.kernel_calibrations import CONSTANTS, FittedKernel, KernelCalibration, KernelFile
+from validation.kernel_figures import Scored, tables, with_tables
 from validation.kernel_points import KernelPoint, flash_attention_points, gemm_points, serving_attention_points
 
 FOLDER = Path(__file__).parents[1] / "hardware_catalog" / "calibrations"
+PAGE = Path(__file__).parents[1] / "docs" / "kernels.md"
 COMMAND = "python -m validation.fit_kernels"
 COVERAGE_RATIO = 0.9
 PRIOR_WEIGHT = 0.05  # of a constant's start, in its logarithm: decides only what no row tells apart
 SCALES = {"us": 1e6, "GB/s": 1e-9, "MiB": 2.0**-20, "": 1.0}
+SMALL_CACHE_BYTES = 2**23
 BANDS = {
     "gemm": ((16, "16"), (1024, "1024"), (math.inf, "")),
     "prefill_attention": ((1024, "1024"), (math.inf, "")),
@@ -53,7 +56,7 @@ class Free:
 
 FREE: dict[str, dict[str, Free]] = {
     "gemm": {
-        "peak_ratio": Free(0.8, 0.3, 1.0),
+        "peak_ratio": Free(0.78, 0.3, 1.0),
         "memory_ratio": Free(0.85, 0.4, 1.0),
         "feed": Free(150, 20, 2000, "GB/s"),
         "wave_ratio": Free(0.4, 0.01, 1.0),
@@ -64,7 +67,7 @@ FREE: dict[str, dict[str, Free]] = {
     "prefill_attention": {
         "peak_ratio": Free(0.8, 0.2, 1.0),
         "softmax_elements": Free(30, 1, 200),
-        "ramp_tokens": Free(300, 10, 3000),
+        "ramp_tokens": Free(100, 1, 3000),
         "memory_ratio": Free(0.3, 0.02, 0.95),
         "floor": Free(12, 1, 30, "us"),
     },
@@ -123,7 +126,8 @@ GENERATIONS = (
         (
             FitSet("gemm", "bf16", ("sglang",)),
             FLASH_2,
-            FitSet("prefill_attention", "bf16", ("sglang", "trtllm")),
+            FitSet("prefill_attention", "bf16", ("sglang",)),
+            FitSet("prefill_attention", "bf16@trtllm", ("trtllm",)),
             FitSet("decode_attention", "bf16", ("trtllm",)),
             FitSet("decode_attention", "bf16@sglang", ("sglang",)),
         ),
@@ -175,7 +179,9 @@ MEMORY_BOUND = {
     "blackwell": {"memory_ratio": 0.87, "floor": "2 us", "launch": "4.5 us", "quantise_floor": "8.3 us"},
 }
 # Clock of weeks of training under the power limit over that of a burst of milliseconds, which the tables are.
-SUSTAINED = {"ampere": 0.97, "hopper": 0.92, "blackwell": 0.92}
+# Ampere, Hopper: bf16 multiplications of over 2 ms ran at 0.96 and 0.87 to 0.96 of the rate of those under 0.8 ms,
+# against the model; torchtitan's H100 (500 W) runs 5 to 15 % under the burst. Blackwell: as Hopper, 0.90 to 1.04 there.
+SUSTAINED = {"ampere": 0.96, "hopper": 0.92, "blackwell": 0.92}
 
 
 class Fit:
@@ -195,10 +201,22 @@ class Fit:
             for p in self.points
             if (p.kernel, p.number_format) == (fit_set.kernel, fit_set.number_format)
             and p.library_name in fit_set.libraries
-            and not _is_artefact(p)
+            and not self._from_l2(p)
         ]
         fitted = [p for p in mine if self.generation.is_fitted(p)]
         return fitted, [p for p in mine if not self.generation.is_fitted(p)]
+
+    def _from_l2(self, point: KernelPoint) -> bool:
+        """Whether a benchmark that reads one cache again and again found it in L2, which a served model's is not.
+
+        A smaller one takes the floor's time from either. TRT-LLM 1.0 on A100 reads grouped heads so at any size.
+        """
+        if point.kernel != "decode_attention":
+            return False
+        if point.library == "trtllm/1.0.0" and point.shape[2] != point.shape[3]:
+            return True
+        l2_bytes = self.catalog.accelerator(point.accelerator).l2_cache_bytes or 0.0
+        return SMALL_CACHE_BYTES < point.size <= l2_bytes
 
     def predicted(self, fit_set: FitSet, constants: Mapping[str, Any], points: Sequence[KernelPoint]) -> np.ndarray:
         """Return the model's seconds with these constants."""
@@ -253,13 +271,6 @@ class Fit:
 
 
 SOFTMAX_IF_ONE_HEAD_DIM = 40  # Blackwell: no table has two head sizes
-
-
-def _is_artefact(point: KernelPoint) -> bool:
-    """TRT-LLM 1.0's grouped heads on A100 read caches from L2 well before the time falls under HBM's."""
-    if point.kernel != "decode_attention" or point.library != "trtllm/1.0.0":
-        return False
-    return point.shape[2] != point.shape[3]
 
 
 def _errors(ratios: np.ndarray) -> str:
@@ -327,6 +338,23 @@ def _yaml(fit: Fit) -> str:
     return "\n".join(lines) + "\n"
 
 
+def scored(fit: Fit) -> Iterator[Scored]:
+    """Yield every row of a generation with measured over predicted."""
+    for fit_set in fit.generation.sets:
+        for fitted, rows in zip((True, False), fit.rows(fit_set), strict=True):
+            for point, ratio in zip(rows, fit.ratios(fit_set, rows), strict=True):
+                yield fit_set.kernel, fit_set.name, fitted, point, float(ratio)
+
+
+def written() -> Iterator[tuple[Path, str]]:
+    """Fit everything; yield each file and what it should say."""
+    fits = list(fitted_generations())
+    for fit in fits:
+        yield FOLDER / f"kernels-{fit.generation.name}.yaml", _yaml(fit)
+    rows = [row for fit in fits for row in scored(fit)]
+    yield PAGE, with_tables(PAGE.read_text(encoding="utf-8"), tables(rows, BANDS))
+
+
 def fitted_generations() -> Iterator[Fit]:
     """Fit every generation."""
     catalog = load_shipped_catalog()
@@ -341,9 +369,8 @@ def fitted_generations() -> Iterator[Fit]:
 def main() -> None:
     """Fit every generation and write its file."""
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
-    for fit in fitted_generations():
-        text = _yaml(fit)
-        (FOLDER / f"kernels-{fit.generation.name}.yaml").write_text(text, encoding="utf-8")
+    for path, text in written():
+        path.write_text(text, encoding="utf-8")
         print(text)
 
 

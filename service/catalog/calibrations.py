@@ -27,8 +27,9 @@ from service.core.collectives.path import (
     NetworkTuning,
     NvlsConstants,
     SimpleRingConstants,
+    SymmetricConstants,
 )
-from service.core.hardware import ScaleOut, ScaleUp, System, Topology, usable_bandwidth
+from service.core.hardware import System, Topology, usable_bandwidth
 from service.core.placement import Placement
 from service.errors import CatalogDefect
 
@@ -70,6 +71,8 @@ class Calibration:
         Largest size among them. [B]
     fitted_systems, fitted_gpus : frozenset
         What the constants were fitted on; the rest was held out.
+    measured_systems : frozenset[str]
+        Systems whose own rows are among the residuals.
     """
 
     id: str
@@ -82,21 +85,27 @@ class Calibration:
     source: str
     fitted_systems: frozenset[str] = frozenset()
     fitted_gpus: frozenset[int] = frozenset()
+    measured_systems: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Calibrations:
-    """All of them, NCCL's tuner constants, and serving frameworks' own kernels."""
+    """All of them, NCCL's tuner constants, and serving frameworks' own kernels.
+
+    Parameters
+    ----------
+    other_hosts : tuple[Residual, ...]
+        Of public runs on hosts other than those of the residuals' table: virtual machines, other builds and harnesses.
+    """
 
     collectives: tuple[Calibration, ...]
     unmeasured: Calibration
     nccl_tuning: Mapping[str, Any]
     fabrics: FabricCalibrations
     engines: EngineCalibrations
+    other_hosts: tuple[Residual, ...] = ()
     custom_all_reduce: CustomAllReduce = NOT_MEASURED
-    _paths: dict[tuple[str, ScaleUp, ScaleOut | None, Placement], CollectivePath] = field(
-        default_factory=dict, repr=False, compare=False
-    )
+    _paths: dict[tuple[Any, ...], CollectivePath] = field(default_factory=dict, repr=False, compare=False)
 
     def for_system(self, system: System) -> Calibration:
         """Return the calibration of a system's accelerator and scale-up network, or the stand-in."""
@@ -109,7 +118,13 @@ class Calibrations:
                 return calibration
         return self.unmeasured
 
-    def collective_path(self, system: System, placement: Placement) -> CollectivePath:
+    def collective_path(
+        self,
+        system: System,
+        placement: Placement,
+        registered_buffers: bool = False,
+        nccl_version: tuple[int, ...] | None = None,
+    ) -> CollectivePath:
         """Return what a group runs on, as the collective formulas see it.
 
         Parameters
@@ -118,20 +133,37 @@ class Calibrations:
             The hardware.
         placement : Placement
             Ranks that share a domain (a mesh pair has its share of the links only), and how many domains there are.
+        registered_buffers : bool
+            Whether the buffers are in symmetric windows.
+        nccl_version : tuple[int, ...] or None
+            None: the one that the tuning was read from.
         """
-        key = (system.accelerator.architecture, system.scale_up, system.scale_out, placement)
+        version = nccl_version or version_of(self.nccl_tuning["nccl_version"])
+        key = (
+            system.accelerator.architecture,
+            system.scale_up,
+            system.scale_out,
+            placement,
+            registered_buffers,
+            version,
+        )
         if key not in self._paths:
             if len(self._paths) >= _PATHS_KEPT:
                 self._paths.clear()
-            self._paths[key] = self._build_path(system, placement)
+            self._paths[key] = self._build_path(system, placement, registered_buffers, version)
         return self._paths[key]
 
-    def _build_path(self, system: System, placement: Placement) -> CollectivePath:
+    def first_nccl_version(self, system: System) -> tuple[int, ...]:
+        """Return the first NCCL that knows a system's GPU."""
+        generation = _generation_of(system.accelerator.architecture)
+        return version_of(self.nccl_tuning["first_version"].get(generation, "0"))
+
+    def _build_path(
+        self, system: System, placement: Placement, registered_buffers: bool, version: tuple[int, ...]
+    ) -> CollectivePath:
         constants = self.for_system(system).constants
         link = usable_bandwidth(system.scale_up, placement.ranks_per_domain)
-        architecture = system.accelerator.architecture
-        generations = self.nccl_tuning["generations"]
-        generation = generations.get(_GENERATION_OF.get(architecture, architecture), generations["ampere"])
+        generation = self._generation(system.accelerator.architecture, version)
         ll = _low_latency(constants["ll"], link)
         nvls = None
         if system.scale_up.in_switch_reduction and "nvls_channels" in generation and constants.get("nvls"):
@@ -148,7 +180,40 @@ class Calibrations:
             ranks_per_domain=placement.ranks_per_domain,
             num_domains=placement.num_domains,
             fabric=self.fabrics.fabric(system.scale_out) if placement.num_domains > 1 else None,
+            hosts_per_domain=placement.hosts_per_domain,
+            symmetric=_symmetric(generation, system.scale_up.topology),
+            registered_buffers=registered_buffers,
+            nccl_version=version,
+            channel_bytes_per_second=generation["channel_bandwidth"],
         )
+
+    def _generation(self, architecture: str, version: tuple[int, ...]) -> Mapping[str, Any]:
+        """Return what a version of NCCL believes of a GPU generation."""
+        generations = self.nccl_tuning["generations"]
+        name = _generation_of(architecture)
+        if name not in generations:
+            name = "ampere"
+        believed = dict(generations[name])
+        for change in self.nccl_tuning.get("older", ()):
+            if change["generation"] == name and version < version_of(change["before"]):
+                believed |= {key: value for key, value in change.items() if key in believed}
+        return believed
+
+
+def version_of(text: str) -> tuple[int, ...]:
+    """Return "2.27.3" as numbers that compare."""
+    return tuple(map(int, text.split(".")))
+
+
+def _generation_of(architecture: str) -> str:
+    return _GENERATION_OF.get(architecture, architecture)
+
+
+def _symmetric(generation: Mapping[str, Any], topology: Topology) -> SymmetricConstants | None:
+    """Kernels on symmetric windows want every GPU within reach of every other."""
+    if "symmetric" not in generation or topology is not Topology.SWITCH:
+        return None
+    return SymmetricConstants(**{f"{name}_seconds": seconds for name, seconds in generation["symmetric"].items()})
 
 
 def load_calibrations(folder: Path) -> Calibrations:
@@ -165,6 +230,7 @@ def load_calibrations(folder: Path) -> Calibrations:
         If a file does not hold together; names the file and the key.
     """
     collectives: list[Calibration] = []
+    other_hosts: tuple[Residual, ...] = ()
     unmeasured = tuning = None
     for path in sorted(folder.glob("*.yaml")):
         if path.name.startswith("kernels-"):
@@ -173,6 +239,8 @@ def load_calibrations(folder: Path) -> Calibrations:
         try:
             if document["kind"] == "nccl-tuning":
                 tuning = si(document)
+            elif document["kind"] == "collectives-other-hosts":
+                other_hosts = _bands(document["residuals"])
             elif document["kind"] != "collectives":
                 continue
             elif document["id"] == _UNMEASURED:
@@ -189,26 +257,12 @@ def load_calibrations(folder: Path) -> Calibrations:
         MappingProxyType(tuning),
         load_fabric_calibrations(folder),
         load_engine_calibrations(folder),
+        other_hosts,
         load_custom_all_reduce(folder),
     )
 
 
 def _calibration(document: Mapping[str, Any]) -> Calibration:
-    residuals = document["residuals"]
-    bands: tuple[Residual, ...]
-    if isinstance(residuals, Mapping):
-        bands = (Residual(float("inf"), residuals["low_ratio"], residuals["high_ratio"], 0),)
-    else:
-        bands = tuple(
-            Residual(
-                si(band["up_to"]) if "up_to" in band else float("inf"),
-                band["low_ratio"],
-                band["high_ratio"],
-                band["rows"],
-                frozenset(band.get("collectives", ())),
-            )
-            for band in residuals
-        )
     constants = {name: named_constants(values) for name, values in document["constants"].items()}
     _check(constants)
     return Calibration(
@@ -216,7 +270,7 @@ def _calibration(document: Mapping[str, Any]) -> Calibration:
         architectures=frozenset(document["applies_to"]["architectures"]),
         networks=frozenset(document["applies_to"]["networks"]),
         constants=MappingProxyType(constants),
-        residuals=bands,
+        residuals=_bands(document["residuals"]),
         measured=frozenset(
             (accelerator, collective, gpus)
             for accelerator, by_collective in document.get("measured", {}).items()
@@ -227,6 +281,22 @@ def _calibration(document: Mapping[str, Any]) -> Calibration:
         source=f"hardware_catalog/calibrations/{document['id']}.yaml",
         fitted_systems=frozenset(document.get("fitted_on", {}).get("systems", ())),
         fitted_gpus=frozenset(document.get("fitted_on", {}).get("gpus", ())),
+        measured_systems=frozenset(document.get("measured_systems", ())),
+    )
+
+
+def _bands(residuals: Mapping[str, float] | list[Mapping[str, Any]]) -> tuple[Residual, ...]:
+    if isinstance(residuals, Mapping):
+        return (Residual(float("inf"), residuals["low_ratio"], residuals["high_ratio"], 0),)
+    return tuple(
+        Residual(
+            si(band["up_to"]) if "up_to" in band else float("inf"),
+            band["low_ratio"],
+            band["high_ratio"],
+            band["rows"],
+            frozenset(band.get("collectives", ())),
+        )
+        for band in residuals
     )
 
 

@@ -13,6 +13,7 @@ from service.catalog.calibrations import Calibrations, load_calibrations
 from service.catalog.derived import derived_from_model, derived_from_system
 from service.catalog.documents import EntryKind, invalid_entry, load_document, shown
 from service.catalog.entries import entry_problems
+from service.catalog.expert_exchange import ExchangeCalibrations, load_exchange_calibrations
 from service.catalog.hardware import NotAskable, References, accelerator_from_document, system_from_document
 from service.catalog.kernel_calibrations import KernelCalibrations, load_kernel_calibrations
 from service.catalog.models import model_from_document
@@ -43,6 +44,8 @@ class Catalog:
         Constants of collectives, fitted on published measurements.
     kernels : KernelCalibrations
         Constants of kernels, likewise.
+    experts : ExchangeCalibrations
+        Constants of expert dispatch and combine, likewise.
     """
 
     revision: str
@@ -50,6 +53,7 @@ class Catalog:
     names: Mapping[EntryKind, Names]
     calibrations: Calibrations
     kernels: KernelCalibrations
+    experts: ExchangeCalibrations
     # Built when first asked for, and kept: shipped facts do not change under a revision.
     _built: dict[tuple[EntryKind, str], Any] = field(default_factory=dict, repr=False, compare=False)
     _shown: dict[tuple[EntryKind, str], CatalogEntry] = field(default_factory=dict, repr=False, compare=False)
@@ -94,7 +98,7 @@ class Catalog:
             entry = entry_of(kind, document, "custom", revision)
             shelves[kind][entry.id] = entry
             digest.update(json.dumps([kind, revision, document], sort_keys=True).encode())
-        return Catalog(short_hash(digest), shelves, _names(shelves), self.calibrations, self.kernels)
+        return Catalog(short_hash(digest), shelves, _names(shelves), self.calibrations, self.kernels, self.experts)
 
     def _resolve(self, kind: EntryKind, name: object, pointer: str) -> Any:
         if isinstance(name, Mapping):
@@ -211,7 +215,8 @@ def catalog_of(
 ) -> Catalog:
     """Return the catalogue of what was read from the folders."""
     kernels = load_kernel_calibrations(folders["hardware_catalog"] / "calibrations")
-    return Catalog(content_hash(folders), shelves, _names(shelves), calibrations, kernels)
+    experts = load_exchange_calibrations(folders["hardware_catalog"] / "calibrations")
+    return Catalog(content_hash(folders), shelves, _names(shelves), calibrations, kernels, experts)
 
 
 def validate_new_entry(kind: EntryKind | str, document: Mapping[str, Any], catalog: Catalog) -> dict[str, Any]:

@@ -56,6 +56,8 @@ class FrameworkCalibration:
         Systems and GPU counts that each kernel's constants were fitted on; the rest was held out.
     eager_measured : bool
         Whether any eager row was found.
+    measured : frozenset[tuple[str, int]]
+        (accelerator, GPUs) of the residuals; `measured_systems` are their machines.
     """
 
     version: str
@@ -65,6 +67,7 @@ class FrameworkCalibration:
     residuals: tuple[LaunchResidual, ...]
     measured: frozenset[tuple[str, int]]
     eager_measured: bool
+    measured_systems: frozenset[str]
 
     def residual(self, launch: str, size_bytes: float) -> LaunchResidual | None:
         """Return the residual of a launch and size, None where no row was measured so."""
@@ -141,6 +144,11 @@ class CustomAllReduce:
     def implementations(self) -> tuple[str, ...]:
         """The frameworks."""
         return tuple(self.bands)
+
+    def host_seconds(self, implementation: str) -> tuple[float, float]:
+        """Return the shortest and the longest CPU time of an eager one-shot call over all measured machines. [s]"""
+        times = [boards.implementations[implementation].host_seconds["one_shot"] for boards in self.boards]
+        return min(times), max(times)
 
     def calibration(self, implementation: str, system: System) -> FrameworkCalibration | None:
         """Return what was measured of a framework on a system's boards, None where nothing was."""
@@ -266,6 +274,7 @@ def _calibration(entry: Mapping[str, Any]) -> FrameworkCalibration:
         ),
         measured=frozenset((accelerator, n) for accelerator, counts in entry["measured"].items() for n in counts),
         eager_measured=bool(entry["eager_measured"]),
+        measured_systems=frozenset(entry["measured_systems"]),
     )
 
 

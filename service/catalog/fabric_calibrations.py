@@ -75,6 +75,7 @@ class FabricCalibrations:
             found.hop_seconds,
             scale_out.pod_gpus,
             scale_out.taper_ratio,
+            scale_out.in_switch_reduction,
         )
 
 

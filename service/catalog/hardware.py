@@ -187,6 +187,7 @@ def _scale_out(stated: Mapping[str, Any], network: Lookup, pod_gpus: int | None,
         float(nics),
         pod_gpus,
         float(stated.get("oversubscription_ratio", 1.0)),
+        bool(net.get("in_switch_reduction", False)),
     )
 
 

@@ -16,6 +16,8 @@ SINGLE_NODE = "collectives_single_node.csv"
 PUBLIC = "collectives_public.csv"
 NETWORKED = "collectives_networked.csv"
 FRAMEWORKS = "collectives_frameworks.csv"
+EXPERTS = "expert_exchange.csv"
+_NODE_GPUS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,11 @@ class NetworkedPoint:
     seconds: float
     source: str
 
+    @property
+    def over_many_racks(self) -> bool:
+        """Whether more than two racks take part: what binds those is not understood, so they set no constant."""
+        return self.gpus_per_domain > _NODE_GPUS and self.gpus > 2 * self.gpus_per_domain
+
 
 def networked() -> list[NetworkedPoint]:
     """Return points of public runs over several domains, doubted rows left out, repeats as their median."""
@@ -135,4 +142,48 @@ def networked() -> list[NetworkedPoint]:
             source=found[0]["source_url"],
         )
         for found in repeats.values()
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangePoint:
+    """One measured point of an expert dispatch or combine; `gpus` is the expert-parallel group."""
+
+    id: str
+    system: str
+    implementation: str
+    kernel: str
+    phase: str
+    dtype: str
+    gpus: int
+    gpus_per_domain: int
+    hidden_size: int
+    top_k: int
+    num_experts: int
+    tokens: int
+    sms: int
+    seconds: float
+
+
+def expert_exchanges() -> list[ExchangePoint]:
+    """Return every point of the table whose experts divide among its ranks."""
+    return [
+        ExchangePoint(
+            id=row["id"],
+            system=row["system"],
+            implementation=row["implementation"],
+            kernel=row["kernel"],
+            phase=row["phase"],
+            dtype=row["dtype"] or "bf16",
+            gpus=int(row["gpus"]),
+            gpus_per_domain=min(int(row["gpus"]), _NODE_GPUS if row["system"].startswith("dgx") else int(row["gpus"])),
+            hidden_size=int(row["hidden_size"]),
+            top_k=int(row["top_k"]),
+            num_experts=int(row["num_experts"]),
+            tokens=int(row["tokens"]),
+            sms=int(row["sms"]),
+            seconds=float(row["seconds"]),
+        )
+        for row in _rows(EXPERTS)
+        if int(row["num_experts"]) % int(row["gpus"]) == 0
     ]

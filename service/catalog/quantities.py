@@ -55,6 +55,8 @@ CEILINGS = {
     "usd": 1e12,
     "usd_per_hour": 1e9,
 }
+# Below this nothing is a figure of hardware, and a quotient of it may no longer be finite.
+SMALLEST = 1e-12
 MAX_SIZE_BYTES = 10**18
 _MAX_TEXT = 40
 

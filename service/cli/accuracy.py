@@ -10,7 +10,9 @@ from pathlib import Path
 
 import click
 
+from service.catalog.catalog import Catalog
 from service.planning.collective_accuracy import ScoredRow, Stratum, scored_rows, strata, stratum
+from service.planning.expert_accuracy import scored_exchanges
 
 _HEADING = """# How far off the estimates are
 
@@ -23,16 +25,21 @@ per-direction rate."""
 _ABOUT = {
     "single-node": """## nccl-tests inside one node: NVIDIA aiconfigurator-core 0.12.0, newest NCCL of each system
 
-fp16 and int8, eager, 512 B to 512 MiB (`validation/collectives_single_node.csv`).""",
+fp16 and int8, eager, 512 B to 512 MiB (`validation/collectives_single_node.csv`), drawn by
+`python -m validation.plots`:
+
+![bus bandwidth against size, estimated and measured](plots/collectives-one-domain.svg)""",
     "public": """## Public nccl-tests runs inside one NVLink domain
 
 Other hosts, NCCL versions and harnesses (`validation/collectives_public.csv`, each row with its URL). Small messages in
 older or framework-timed tables are up to twice as slow as nccl-tests of today.""",
     "networked": """## Public nccl-tests runs over several domains
 
-Two constants a fabric, fitted on these rows by `python -m validation.fit_fabrics`, which also scores each cluster left
-out of its fabric's fit (`hardware_catalog/calibrations/fabrics.yaml`). Rows: `validation/collectives_networked.csv`,
-each with its URL. A job over many racks is the known miss: the one public run of 20 takes twice what is predicted.""",
+Two constants a fabric, fitted on these rows by `python -m validation.fit_fabrics`; each cluster left out of its
+fabric's fit is in `docs/cross-validation.md`. Rows: `validation/collectives_networked.csv`, each with its URL. A job
+over many racks is the known miss, and not fitted on: the one public run of 20 takes up to twice what is predicted.
+
+![bus bandwidth against size, estimated and measured](plots/collectives-several-domains.svg)""",
     "frameworks": """## All-reduce of serving frameworks inside one node
 
 TensorRT-LLM, vLLM and SGLang, bf16, newest version of each on each system, 256 B to 1 GiB, replayed from CUDA graphs or
@@ -40,6 +47,11 @@ launched by Python (`validation/collectives_frameworks.csv`). *Handed to NCCL*: 
 take. Fitted by `python -m validation.fit_custom_all_reduce` on 2 and 8 GPUs of one system a generation, but for kernels
 that those rows hardly show.""",
 }
+_ABOUT["experts"] = """## Expert dispatch and combine
+
+DeepEP in SGLang, vLLM and TensorRT-LLM, and TensorRT-LLM's kernels over NVLink (`validation/expert_exchange.csv`).
+Fitted by `python -m validation.fit_expert_exchange` on one system of each kind of board; the other is held out. The
+naive formula sends every token once an expert at the per-direction rate."""
 _KEYS: dict[str, tuple[tuple[str, Callable[[ScoredRow], str]], ...]] = {
     "single-node": (
         ("system, role, GPUs", lambda row: f"{row.system}, {row.role}, {row.gpus} GPUs"),
@@ -58,6 +70,11 @@ _KEYS: dict[str, tuple[tuple[str, Callable[[ScoredRow], str]], ...]] = {
         ("implementation, launch, role", lambda row: f"{row.implementation}, {row.launch}, {row.role}"),
         ("launch, system, GPUs", lambda row: f"{row.launch}, {row.system}, {row.gpus} GPUs"),
         ("launch, role, size", lambda row: f"{row.launch}, {row.role}, {row.band}"),
+    ),
+    "experts": (
+        ("kernel, phase, role", lambda row: f"{row.cluster}, {row.collective.removeprefix('expert_')}, {row.role}"),
+        ("system, GPUs", lambda row: f"{row.system}, {row.gpus} GPUs"),
+        ("tokens of a rank", lambda row: row.band),
     ),
 }
 _TAIL = """Not scored: rows marked suspect, rows labelled `dir label 2.23`, whose NCCL version is not known, and boards
@@ -78,7 +95,7 @@ def collectives(markdown: Path | None, json_file: Path | None, csv_file: Path | 
     """Predict every published collective; print the errors by system, collective, GPUs and size."""
     from service.catalog.catalog import load_shipped_catalog  # here: reading YAML is not every command's business
 
-    rows = scored_rows(load_shipped_catalog())
+    rows = every_row(load_shipped_catalog())
     text = page(rows)
     click.echo(text)
     if markdown:
@@ -87,6 +104,11 @@ def collectives(markdown: Path | None, json_file: Path | None, csv_file: Path | 
         json_file.write_text(json.dumps(document(rows), indent=1) + "\n", encoding="utf-8")
     if csv_file:
         write_csv(rows, csv_file)
+
+
+def every_row(catalog: Catalog) -> list[ScoredRow]:
+    """Return every published row of every table, predicted."""
+    return [*scored_rows(catalog), *scored_exchanges(catalog)]
 
 
 def page(rows: Sequence[ScoredRow]) -> str:

@@ -94,6 +94,8 @@ class ScaleOut:
         GPUs that share full bisection; None: all do.
     taper_ratio : float
         How many GPUs' rates share one's above the pod: 7 on a spine of 1:7.
+    in_switch_reduction : bool
+        Whether its switches can add (SHARP).
     """
 
     network: str
@@ -101,6 +103,7 @@ class ScaleOut:
     nics_per_gpu: float
     pod_gpus: int | None = None
     taper_ratio: float = 1.0
+    in_switch_reduction: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,11 @@ class Placement:
         return -(-self.num_ranks // self.ranks_per_node)
 
     @property
+    def hosts_per_domain(self) -> int:
+        """Hosts that share a scale-up domain."""
+        return -(-self.ranks_per_domain // self.ranks_per_node)
+
+    @property
     def num_domains(self) -> int:
         """k, scale-up domains the group touches."""
         return -(-self.num_ranks // self.ranks_per_domain)

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from service import __version__
+from service.catalog.calibrations import version_of
 from service.catalog.catalog import Catalog
 from service.core.collectives.bandwidth import algbw, busbw, busbw_factor
 from service.core.collectives.cost import Algorithm, CollectiveCost, Protocol
+from service.core.collectives.expert_exchange import ExpertKernel
 from service.core.collectives.network import ideal_rate
 from service.core.collectives.path import CollectivePath
 from service.core.hardware import System, Topology
@@ -39,7 +41,7 @@ class CollectiveResult:
     algbw_bytes_per_second: float
     busbw_bytes_per_second: float
     bytes_on_wire_per_gpu: float
-    algorithm: Algorithm | None
+    algorithm: Algorithm | ExpertKernel | None
     protocol: Protocol | None
     steps: int
     latency_seconds: float
@@ -83,7 +85,8 @@ def estimate_on(
 ) -> Estimate:
     """Return the same for things instead of names: a system that no entry describes, a placement of one's own."""
     n, size_bytes = placement.num_ranks, buffer.size_bytes
-    path = catalog.calibrations.collective_path(system, placement)
+    version = version_of(question.nccl_version) if question.nccl_version else None
+    path = catalog.calibrations.collective_path(system, placement, question.registered_buffers, version)
     rate = ideal_rate(question.collective, path)
     wire = busbw_factor(question.collective, n) * size_bytes
     ideal = CollectiveIdeal(wire / rate, wire / (2 * rate), rate, 2 * rate)
@@ -159,7 +162,8 @@ def _inputs(question: CollectiveQuestion, system: System, placement: Placement, 
         "system": system.id if isinstance(question.system, str) else question.system,
         "collective": question.collective.value,
         "gpus": placement.num_ranks,
-        "gpus_per_node": placement.ranks_per_node,
+        # Of a part-filled last node there is no such number: left out, it is filled in the same way again.
+        "gpus_per_node": placement.ranks_per_node if placement.num_ranks % placement.ranks_per_node == 0 else None,
         "size_bytes": question.size_bytes,
         "model": buffer.model_id if isinstance(question.model, str) else question.model,
         "dtype": question.dtype.value,
@@ -168,6 +172,7 @@ def _inputs(question: CollectiveQuestion, system: System, placement: Placement, 
         "launch": question.launch,
         "implementation": question.implementation,
         "registered_buffers": question.registered_buffers,
+        "nccl_version": question.nccl_version,
         "overlap_window_seconds": question.overlap_window_seconds,
     }
 

@@ -144,7 +144,8 @@ def _one_domain(table: str, points: Iterable[CollectivePoint], catalog: Catalog)
 def _several_domains(catalog: Catalog) -> Iterator[ScoredRow]:
     for point in networked():
         system, placement = networked_system(point, catalog)
-        yield _row("networked", point.table, "fitted", point, system, placement, catalog)
+        role = "held out" if point.over_many_racks else "fitted"
+        yield _row("networked", point.table, role, point, system, placement, catalog)
 
 
 def _frameworks(catalog: Catalog) -> Iterator[ScoredRow]:

@@ -174,6 +174,10 @@ _STORY = {
     Algorithm.ONE_SHOT: "one shot: every rank reads every peer's whole buffer and adds",
     Algorithm.TWO_SHOT: "two shots: every rank adds its share of all buffers, then reads the others' sums",
     Algorithm.MULTIMEM: "multimem: the NVSwitch adds a rank's share of all buffers and sends the sum to all",
+    Algorithm.COLLNET: "CollNet: each domain sends its sum up once, and the network's switches add (SHARP)",
+    Algorithm.PAT: "PAT: trees in a logarithm of the ring's steps, with the ring's bytes",
+    Algorithm.SYMMETRIC: "symmetric memory: one kernel reads and writes the peers' registered buffers itself",
+    Algorithm.COPY_ENGINE: "copy engines: DMA between registered buffers; no SM takes part",
 }
 
 
@@ -184,6 +188,8 @@ _SENDS = {
     Algorithm.ONE_SHOT: "(n − 1) × S",
     Algorithm.TWO_SHOT: "2 × (n − 1) / n × S",
     Algorithm.MULTIMEM: "S × (1 + 1/n)",
+    Algorithm.COLLNET: "S × 2 (g − 1) / g",
+    Algorithm.SYMMETRIC: "by kernel: flags with every word to every peer (ll), or S once through the switch or link",
 }
 
 

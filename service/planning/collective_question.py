@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from service.catalog.calibrations import Calibrations, version_of
 from service.catalog.catalog import Catalog
 from service.core.collectives.cost import Algorithm, Collective, Protocol
 from service.core.hardware import System
@@ -45,6 +46,7 @@ class CollectiveQuestion:
     registered_buffers: bool = False
     nccl_version: str | None = None
     overlap_window_seconds: float | None = None
+    others: Mapping[str, Any] | None = None  # of expert dispatch and combine
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +84,13 @@ def resolve(question: CollectiveQuestion, catalog: Catalog) -> tuple[System, Pla
             problems.extend(refusal.problems)
             return None
 
-    attempt(lambda: _refuse_what_is_not_modelled(question))
     buffer = attempt(lambda: buffer_of(question, catalog))
     system = attempt(lambda: catalog.system(question.system))
     placement = attempt(lambda: place(system, question.gpus, question.gpus_per_node)) if system else None
     if system:
         attempt(lambda: _refuse_unsummable(question, system))
+        attempt(lambda: _refuse_nccl(question, system, catalog.calibrations))
+    attempt(lambda: _refuse_what_experts_take(question))
     attempt(lambda: refuse_framework(question, system, placement, catalog.calibrations.custom_all_reduce))
     if system is None or placement is None or buffer is None or refusals:
         if len(refusals) == 1:
@@ -98,17 +101,28 @@ def resolve(question: CollectiveQuestion, catalog: Catalog) -> tuple[System, Pla
     return system, placement, buffer
 
 
-def _refuse_what_is_not_modelled(question: CollectiveQuestion) -> None:
-    problems = [
-        FieldProblem(f"/{field}", f"{field} {value!r} is not modelled yet", value, allowed, allowed[0])
-        for field, value, allowed in (
-            ("registered_buffers", question.registered_buffers, [False]),
-            ("nccl_version", question.nccl_version, [None]),
-        )
-        if value not in allowed
-    ]
+def _refuse_nccl(question: CollectiveQuestion, system: System, calibrations: Calibrations) -> None:
+    """Refuse an NCCL that does not know the GPU, and NCCL's settings where other kernels run."""
+    problems = []
+    first = calibrations.first_nccl_version(system)
+    if question.nccl_version is not None and version_of(question.nccl_version) < first:
+        known = ".".join(map(str, first))
+        message = f"NCCL knows {system.accelerator.id} from {known} on"
+        problems.append(FieldProblem("/nccl_version", message, question.nccl_version, f"{known} and later", known))
+    if question.implementation != "nccl" and question.registered_buffers:
+        message = f"{question.implementation} registers its own buffers; registered_buffers is NCCL's"
+        problems.append(FieldProblem("/registered_buffers", message, True, [False], False))
     if problems:
         raise UnsupportedCollective("; ".join(p.message for p in problems), problems)
+
+
+def _refuse_what_experts_take(question: CollectiveQuestion) -> None:
+    problems = [
+        FieldProblem(f"/{name}", f"{question.collective} does not take {name}; expert_dispatch does", value, [None])
+        for name, value in (question.others or {}).items()
+    ]
+    if problems:
+        raise InvalidScenario("; ".join(p.message for p in problems), problems)
 
 
 def buffer_of(question: CollectiveQuestion, catalog: Catalog) -> Buffer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from service.core.collectives.cost import Algorithm, CollectiveCost, Protocol
+from service.core.collectives.expert_exchange import ExpertKernel
 from service.planning.estimates import DerivationLine, EstimateRange, EstimateWarning
 from service.planning.nccl_environment import NcclSetting
 
@@ -13,7 +14,7 @@ from service.planning.nccl_environment import NcclSetting
 class CollectiveCandidate:
     """One way of doing it, timed; `seconds` is None when it is not available, `protocol` for frameworks' kernels."""
 
-    algorithm: Algorithm
+    algorithm: Algorithm | ExpertKernel
     protocol: Protocol | None
     seconds: float | None
     available: bool

@@ -33,7 +33,11 @@ def nccl_timing(
         If what was asked for is not available here.
     """
     calibration = calibrations.for_system(system)
-    ways = candidates(question.collective, question.dtype, placement.num_ranks, size_bytes, path)
+
+    def on(other: CollectivePath) -> tuple[Candidate, ...]:
+        return candidates(question.collective, question.dtype, placement.num_ranks, size_bytes, other)
+
+    ways = on(path)
     way, cost = _choose(question, ways)
     bound = cost.bytes_on_wire_per_gpu / path.bandwidth_bytes_per_second
     estimate_range = collective_range(
@@ -48,7 +52,7 @@ def nccl_timing(
         algorithm=way.algorithm,
         protocol=way.protocol,
         candidates=nccl_candidates(ways),
-        environment=nccl_settings(ways),
+        environment=nccl_settings(ways, path, on),
         range=estimate_range,
         derivation=tuple(
             choice_lines(

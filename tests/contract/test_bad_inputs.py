@@ -23,7 +23,7 @@ def _client() -> FlaskClient:
         ("/system", "dgx-h10", "dgx-h100"),
         ("/model", "lama3-70b", "llama3-70b"),
         ("/collective", "allreduce", "all_reduce"),
-        ("/collective", "expert_dispatch", None),
+        ("/collective", "expert_dispatches", "expert_dispatch"),
         ("/dtype", "fp31", "fp32"),
         ("/algorithm", "rings", "ring"),
         ("/protocol", "ll127", "ll128"),

@@ -7,17 +7,17 @@ import pytest
 
 from service.catalog.calibrations import load_calibrations
 from service.catalog.catalog import load_shipped_catalog
-from service.cli.accuracy import page
-from service.planning.collective_accuracy import scored_rows
+from service.catalog.measurements import public_single_domain
+from service.cli.accuracy import every_row, page
 from tests.architecture.sources import ROOT
-from validation import fit_collectives, fit_custom_all_reduce, fit_fabrics
+from validation import cross_validate, fit_collectives, fit_custom_all_reduce, fit_expert_exchange, fit_fabrics, plots
 
 NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?![\w-])")
 
 
 @cache
 def rows():
-    return scored_rows(load_shipped_catalog())
+    return every_row(load_shipped_catalog())
 
 
 def test_the_accuracy_page_is_current():
@@ -33,6 +33,21 @@ def test_the_calibrations_are_what_the_fit_writes():
         assert figures[0] == pytest.approx(figures[1], rel=0.03), f"{path.name}: run {fit_collectives.COMMAND}"
 
 
+def test_the_other_hosts_are_what_the_fit_writes():
+    shipped = fit_collectives.OTHER_HOSTS.read_text(encoding="utf-8")
+    text = fit_collectives.other_hosts_file(load_calibrations(fit_collectives.FOLDER), public_single_domain())
+    assert NUMBER.sub("#", shipped) == NUMBER.sub("#", text)
+    assert list(map(float, NUMBER.findall(shipped))) == pytest.approx(list(map(float, NUMBER.findall(text))), rel=0.03)
+
+
+def test_the_expert_exchange_is_what_the_fit_writes():
+    shipped, text = fit_expert_exchange.OUT.read_text(encoding="utf-8"), fit_expert_exchange.fitted_file()
+    assert NUMBER.sub("#", shipped) == NUMBER.sub("#", text)
+    assert list(map(float, NUMBER.findall(shipped))) == pytest.approx(
+        list(map(float, NUMBER.findall(text))), rel=0.05, abs=0.002
+    )
+
+
 def test_the_fabrics_are_what_the_fit_writes():
     shipped, text = fit_fabrics.FILE.read_text(encoding="utf-8"), fit_fabrics.fitted_file()
     assert NUMBER.sub("#", shipped) == NUMBER.sub("#", text)
@@ -44,6 +59,31 @@ def test_the_frameworks_kernels_are_what_the_fit_writes():
     assert NUMBER.sub("#", shipped) == NUMBER.sub("#", text)
     figures = [list(map(float, NUMBER.findall(t))) for t in (shipped, text)]
     assert figures[0] == pytest.approx(figures[1], rel=0.05, abs=0.002), f"run {fit_custom_all_reduce.COMMAND}"
+
+
+def test_the_cross_validation_page_is_current():
+    """The words are the same, and every figure within 3 %, or within a tenth of a point where it is small."""
+    shipped, text = cross_validate.PAGE.read_text(encoding="utf-8"), cross_validate.page()
+    assert NUMBER.sub("#", shipped) == NUMBER.sub("#", text), f"run {cross_validate.COMMAND}"
+    figures = [list(map(float, NUMBER.findall(t))) for t in (shipped, text)]
+    assert figures[0] == pytest.approx(figures[1], rel=0.03, abs=0.11), f"run {cross_validate.COMMAND}"
+
+
+@pytest.mark.parametrize(
+    ("panels", "table", "file"),
+    [
+        (plots.INSIDE, "single-node", "collectives-one-domain.svg"),
+        (plots.BETWEEN, "networked", "collectives-several-domains.svg"),
+    ],
+)
+def test_every_panel_is_drawn_from_rows_and_the_page_shows_it(panels, table, file, tmp_path):
+    assert all(len(panel.rows(rows(), table)) >= 10 for panel in panels)
+    plots.draw(panels, rows(), table, 2, tmp_path / file)
+    drawn, shipped = (path.read_text(encoding="utf-8") for path in (tmp_path / file, plots.FOLDER / file))
+    for panel in panels:
+        assert f"{panel.cluster}, {panel.gpus} GPUs" in drawn
+        assert f"{panel.cluster}, {panel.gpus} GPUs" in shipped
+    assert f"(plots/{file})" in page(rows())
 
 
 def test_the_readme_quotes_the_page():

@@ -120,10 +120,21 @@ def test_several_nodes():
     print(f"{len(errors)} points, median {statistics.median(errors):.1%}, p90 {errors[int(0.9 * len(errors))]:.1%}")
     assert len(errors) > 200
     assert statistics.median(errors) <= 0.08
-    assert errors[int(0.9 * len(errors))] <= 0.35
+    assert errors[int(0.9 * len(errors))] <= 0.30
 
 
-@pytest.mark.parametrize("cluster", ["GCP A3 Ultra (HGX H200)", "GCP A4 (HGX B200)", "OCI BM.GPU.H100.8"])
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        "CoreWeave HGX H100",
+        "Nebius HGX H100",
+        "GCP A3 Ultra (HGX H200)",
+        "GCP A4 (HGX B200)",
+        "OCI BM.GPU.H100.8",
+        "OCI BM.GPU.B4.8",
+        "OCI BM.GPU.GB200-v3.4 (2 racks)",
+    ],
+)
 def test_a_cluster_left_out_of_its_fabrics_fit(cluster):
     """Fitted on the fabric's other clusters, scored on this one: median within 18 %."""
     points = [p for p in networked() if p.table == cluster]

@@ -9,7 +9,7 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields
 
-from service.catalog.quantities import CEILINGS, InvalidQuantity, parse_size
+from service.catalog.quantities import CEILINGS, SMALLEST, InvalidQuantity, parse_size
 
 MAX_TEXT_LENGTH = 2_000
 
@@ -53,7 +53,7 @@ class Quantity(fields.Field[float]):
                 return parse_size(value)
             except InvalidQuantity as why:
                 raise refuse(why.message, "bytes, or text such as '141GB' or '80GiB'", why.suggestion) from why
-        number = finite_number(value, 0, CEILINGS[self.dimension], above=True)
+        number = finite_number(value, SMALLEST, CEILINGS[self.dimension])
         return int(number) if self.dimension == "bytes" and number.is_integer() else number
 
 

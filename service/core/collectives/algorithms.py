@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
-from service.core.collectives import direct, in_network, nvls_tree, ring, tree
+from service.core.collectives import collnet, copy_engine, direct, in_network, nvls_tree, pat, ring, symmetric, tree
+from service.core.collectives.availability import Circumstances, circumstances, why_not
 from service.core.collectives.cost import Algorithm, Collective, CollectiveCost, Protocol
 from service.core.collectives.nccl_selection import tuner_seconds
 from service.core.collectives.path import CollectivePath
@@ -18,10 +19,20 @@ CostFunction = Callable[[Collective, Protocol, int, float, CollectivePath], Coll
 
 @dataclass(frozen=True, slots=True)
 class AlgorithmEntry:
-    """One row of the table: what an algorithm can do, in which protocols."""
+    """One row of the table: what an algorithm can do, in which protocols.
+
+    Parameters
+    ----------
+    preferred : bool
+        NCCL takes it wherever it can.
+    on_request : bool
+        NCCL takes it only where a setting says so.
+    """
 
     costs: Mapping[Collective, CostFunction]
     protocols: tuple[Protocol, ...]
+    preferred: bool = False
+    on_request: bool = False
 
 
 ALGORITHMS: Mapping[Algorithm, AlgorithmEntry] = MappingProxyType(
@@ -30,16 +41,16 @@ ALGORITHMS: Mapping[Algorithm, AlgorithmEntry] = MappingProxyType(
         Algorithm.TREE: AlgorithmEntry(tree.COSTS, tree.PROTOCOLS),
         Algorithm.NVLS: AlgorithmEntry(in_network.COSTS, in_network.PROTOCOLS),
         Algorithm.NVLS_TREE: AlgorithmEntry(nvls_tree.COSTS, nvls_tree.PROTOCOLS),
+        Algorithm.COLLNET: AlgorithmEntry(collnet.COSTS, collnet.PROTOCOLS, on_request=True),
+        Algorithm.PAT: AlgorithmEntry(pat.COSTS, pat.PROTOCOLS),
         Algorithm.DIRECT: AlgorithmEntry(direct.COSTS, direct.PROTOCOLS),
+        Algorithm.SYMMETRIC: AlgorithmEntry(symmetric.COSTS, symmetric.PROTOCOLS, preferred=True),
+        Algorithm.COPY_ENGINE: AlgorithmEntry(copy_engine.COSTS, copy_engine.PROTOCOLS, on_request=True),
     }
 )
 
-_ADDED_IN_SWITCH = frozenset({Dtype.FP32, Dtype.FP16, Dtype.BF16})
 _NOT_TIMED = MappingProxyType(
     {
-        Algorithm.COLLNET: "adds in the network's switches (SHARP), which needs a plugin; the one public run of it, on "
-        "96 H100, was no faster than a ring",
-        Algorithm.PAT: "is for one rank a domain, which is not modelled",
         Algorithm.HIERARCHICAL: "is what frameworks build from reduce-scatter, all-reduce and all-gather; NCCL's own "
         "forms of it are tree and nvls_tree",
     }
@@ -85,12 +96,10 @@ def candidates(
 
     Source
     ------
-    Availability: NVIDIA/nccl 5067397c, src/graph/tuning.cc and ncclNvlsSupported.
+    `availability` and the algorithms' own.
     """
     found = []
-    for algorithm, protocol, cost_function, way in _ways(
-        collective, dtype, path.nvls is not None, path.num_domains > 1
-    ):
+    for algorithm, protocol, cost_function, way in _ways(collective, dtype, circumstances(path)):
         if cost_function is None:
             found.append(way)
         else:
@@ -102,15 +111,15 @@ def candidates(
 
 @cache
 def _ways(
-    collective: Collective, dtype: Dtype, switch_adds: bool, several: bool
+    collective: Collective, dtype: Dtype, here: Circumstances
 ) -> tuple[tuple[Algorithm, Protocol, CostFunction | None, Candidate], ...]:
     """Every way with its cost function, or None and why not; the same for every size and count of GPUs."""
     found: list[tuple[Algorithm, Protocol, CostFunction | None, Candidate]] = []
     for algorithm, entry in ALGORITHMS.items():
-        why_not = _why_not(algorithm, collective, dtype, switch_adds, several)
-        cost_function = entry.costs[collective] if why_not is None else None
+        reason = why_not(algorithm, frozenset(entry.costs), collective, dtype, here)
+        cost_function = entry.costs[collective] if reason is None else None
         found += [
-            (algorithm, protocol, cost_function, Candidate(algorithm, protocol, None, None, why_not))
+            (algorithm, protocol, cost_function, Candidate(algorithm, protocol, None, None, reason))
             for protocol in entry.protocols
         ]
     for algorithm, reason in _NOT_TIMED.items():
@@ -129,27 +138,11 @@ def chosen(ways: tuple[Candidate, ...]) -> Candidate:
 
     Source
     ------
-    NVIDIA/nccl 5067397c, src/enqueue.cc, topoGetAlgoInfo: the smallest time wins.
+    NVIDIA/nccl 5067397c, src/enqueue.cc, topoGetAlgoInfo: the smallest time wins; kernels on symmetric windows first.
     """
-    return min((w for w in ways if w.cost is not None), key=lambda w: (w.tuner_seconds or 0.0, w.algorithm))
+    return min((w for w in ways if w.cost is not None), key=_order)
 
 
-def _why_not(
-    algorithm: Algorithm, collective: Collective, dtype: Dtype, switch_adds: bool, several: bool
-) -> str | None:
-    if collective not in ALGORITHMS[algorithm].costs:
-        if algorithm is Algorithm.NVLS and collective in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER):
-            return f"NCCL keeps {collective} on the ring unless its buffers are registered"
-        able = " and ".join(sorted(ALGORITHMS[algorithm].costs))
-        return f"NCCL has {algorithm} for {able}, not for {collective}"
-    if algorithm not in (Algorithm.NVLS, Algorithm.NVLS_TREE):
-        return None
-    if not switch_adds:
-        return "this domain has no switch that can add (NVLink SHARP)"
-    if dtype not in _ADDED_IN_SWITCH:
-        return f"the switch does not add {dtype}; it adds {', '.join(sorted(_ADDED_IN_SWITCH))}"
-    if algorithm is Algorithm.NVLS and several:
-        return "nvls alone spans one domain; nvls_tree joins several"
-    if algorithm is Algorithm.NVLS_TREE and not several:
-        return "nvls_tree joins several domains; this group is in one"
-    return None
+def _order(way: Candidate) -> tuple[bool, bool, float, Algorithm]:
+    entry = ALGORITHMS[way.algorithm]
+    return entry.on_request, not entry.preferred, way.tuner_seconds or 0.0, way.algorithm

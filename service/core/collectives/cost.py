@@ -19,7 +19,11 @@ class Collective(StrEnum):
 
 
 class Algorithm(StrEnum):
-    """Algorithms as NCCL names them; `direct` is its point-to-point path. The last three are serving frameworks'."""
+    """Algorithms as NCCL names them; `direct` is its point-to-point path.
+
+    `symmetric` and `copy_engine` are what it does with buffers registered in symmetric windows. `one_shot`, `two_shot`
+    and `multimem` are serving frameworks' own.
+    """
 
     RING = "ring"
     TREE = "tree"
@@ -29,6 +33,8 @@ class Algorithm(StrEnum):
     PAT = "pat"
     DIRECT = "direct"
     HIERARCHICAL = "hierarchical"
+    SYMMETRIC = "symmetric"
+    COPY_ENGINE = "copy_engine"
     ONE_SHOT = "one_shot"
     TWO_SHOT = "two_shot"
     MULTIMEM = "multimem"

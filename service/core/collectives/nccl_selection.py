@@ -5,16 +5,21 @@ The times here are what NCCL's tuner believes. They choose; `ring`, `tree`, `in_
 
 from __future__ import annotations
 
+import math
+
 from service.core.collectives.bandwidth import busbw_factor
 from service.core.collectives.cost import Algorithm, Collective, Protocol
 from service.core.collectives.in_network import head_speed, nvls_heads
 from service.core.collectives.network import tree_depth
 from service.core.collectives.path import CollectivePath
 from service.core.collectives.ring import ring_steps
+from service.core.collectives.symmetric import symmetric
 
 _LL_HALF_IS_FLAGS = 0.5
 _TREE_LL_RATIO = 1 / 3.8
 _TREE_LL128_RATIO = {True: 7 / 9, False: 15 / 16}  # inside one domain, between several
+_NOT_RANKED = frozenset({Algorithm.DIRECT, Algorithm.COLLNET, Algorithm.COPY_ENGINE})
+_PAT_BUS_RATIO = 0.75
 _SIMPLE_POSTS = 3  # messages that Simple posts to the network for each of LL's
 _RING_PLATEAU_RATIO = 1.4  # of the latency of a Simple ring all-reduce between domains
 _RING_PLATEAU_BYTES = 64  # a channel and rank, from which it holds
@@ -57,8 +62,12 @@ def tuner_seconds(
     ------
     NVIDIA/nccl 5067397c (2.30.7), src/graph/tuning.cc, ncclTopoTuneModel and ncclTopoGetAlgoTime.
     """
-    if algorithm is Algorithm.DIRECT:
-        return 0.0  # the only way for its collectives: nothing to choose
+    if algorithm in _NOT_RANKED:
+        return 0.0  # the only way for its collectives, or taken by a setting: nothing to choose
+    if algorithm is Algorithm.SYMMETRIC:
+        return symmetric(collective, protocol, num_ranks, size_bytes, path).seconds
+    if algorithm is Algorithm.PAT:
+        return _pat_seconds(num_ranks, size_bytes, path)
     if algorithm in (Algorithm.NVLS, Algorithm.NVLS_TREE):
         return _nvls_seconds(algorithm, num_ranks, size_bytes, path)
     if algorithm is Algorithm.TREE:
@@ -158,6 +167,17 @@ def _tree_seconds(protocol: Protocol, size_bytes: float, path: CollectivePath) -
         latency += 2 * tree_depth(path) * network.hop_seconds[Algorithm.TREE, protocol]
     rate = 0.5 * tree_busbw(protocol, path) * tree_size_correction(protocol, size_bytes)
     return latency + size_bytes / rate
+
+
+def _pat_seconds(num_ranks: int, size_bytes: float, path: CollectivePath) -> float:
+    network = path.tuning.network
+    if network is None or path.fabric is None:
+        return float("inf")
+    way = Algorithm.PAT, Protocol.SIMPLE
+    hops = math.log2(path.num_domains) * network.hop_seconds[way]
+    latency = path.tuning.base_seconds[way] + hops + num_ranks * path.tuning.hop_seconds[way]
+    bus = _PAT_BUS_RATIO * min(_bus(path), path.fabric.line_bytes_per_second * network.nic_ratio)
+    return latency + size_bytes / bus
 
 
 def _nvls_seconds(algorithm: Algorithm, num_ranks: int, size_bytes: float, path: CollectivePath) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -118,6 +119,24 @@ class DirectConstants:
 
 
 @dataclass(frozen=True, slots=True)
+class SymmetricConstants:
+    """Kernels on symmetric windows: what each takes however small the message. [s]
+
+    Parameters
+    ----------
+    ll_seconds, ll_gather_seconds : float
+        LL, for sums and for all-gather.
+    reduce_seconds, share_seconds : float
+        All-reduce; all-gather and reduce-scatter.
+    """
+
+    ll_seconds: float
+    ll_gather_seconds: float
+    reduce_seconds: float
+    share_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class NcclTuning:
     """NCCL's own cost-model constants for one GPU generation inside one domain: they choose, they do not time.
 
@@ -192,6 +211,8 @@ class Fabric:
         Ranks that share full bisection; None: the whole group. [-]
     taper_ratio : float
         How many GPUs' rates share one's above the pod. [-]
+    switches_add : bool
+        Whether its switches can add (SHARP).
     """
 
     line_bytes_per_second: float
@@ -199,6 +220,7 @@ class Fabric:
     hop_seconds: float
     pod_ranks: int | None = None
     taper_ratio: float = 1.0
+    switches_add: bool = False
 
     @property
     def payload_bytes_per_second(self) -> float:
@@ -224,6 +246,18 @@ class CollectivePath:
         k. [-]
     fabric : Fabric or None
         None where k is 1.
+    symmetric : SymmetricConstants or None
+        None: NCCL has no kernels on symmetric windows for this GPU.
+    registered_buffers : bool
+        Whether the user's buffers are in symmetric windows.
+    nccl_version : tuple[int, ...]
+        Which NCCL decides. [-]
+    min_channels : int
+        CTAs a collective takes at least (NCCL_MIN_CTAS). [-]
+    channel_bytes_per_second : float
+        What one CTA moves at most. [B/s]
+    hosts_per_domain : int
+        Hosts that NVLink joins (what NCCL calls MNNVL where it is above 1): a GB200 rack has 18. [-]
     """
 
     bandwidth_bytes_per_second: float
@@ -237,3 +271,9 @@ class CollectivePath:
     ranks_per_domain: int
     num_domains: int = 1
     fabric: Fabric | None = None
+    hosts_per_domain: int = 1
+    symmetric: SymmetricConstants | None = None
+    registered_buffers: bool = False
+    nccl_version: tuple[int, ...] = (2, 30, 7)
+    min_channels: int = 1
+    channel_bytes_per_second: float = math.inf

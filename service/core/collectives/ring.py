@@ -90,7 +90,7 @@ def ring(
         total = _simple_seconds(steps, share_bytes, path.simple, rate) + network
     else:
         constants = path.ll if protocol is Protocol.LL else path.ll128
-        channels = _channels(collective, protocol, size_bytes, path.max_channels)
+        channels = max(path.min_channels, _channels(collective, protocol, size_bytes, path.max_channels))
         beyond = _beyond_first_line(collective, share_bytes / channels, constants.line_bytes)
         hops = _hops_seconds(steps - crossings, channels, path.max_channels, constants) + network
         total = max(bandwidth, hops + bandwidth * beyond)
@@ -100,10 +100,11 @@ def ring(
 def _rate(protocol: Protocol, path: CollectivePath) -> float:
     """Rate of a ring's payload out of one GPU: the link's, or that of its domain's NICs, which all rings leave by."""
     nics = path.ranks_per_domain * nic_rate(protocol, path)
+    ctas = path.max_channels * path.channel_bytes_per_second
     if protocol is Protocol.SIMPLE:
-        return min(path.simple.link_ratio * path.bandwidth_bytes_per_second, nics)
+        return min(path.simple.link_ratio * path.bandwidth_bytes_per_second, nics, ctas)
     constants = path.ll if protocol is Protocol.LL else path.ll128
-    return min(constants.bandwidth_bytes_per_second, path.bandwidth_bytes_per_second, nics)
+    return min(constants.bandwidth_bytes_per_second, path.bandwidth_bytes_per_second, nics, ctas)
 
 
 def _simple_seconds(steps: int, share_bytes: float, simple: SimpleRingConstants, rate: float) -> float:

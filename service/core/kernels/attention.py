@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _BACKWARD_FLOPS = 2.5  # five products of the forward's two: the scores again, then dQ, dK, dV and dP
+_DIAGONAL_TOKENS = 64.0  # a causal mask wastes half of the tiles of 128 keys that it cuts
 _BACKWARD_PASSES = 2.5  # reads q, k, v, o and its gradient, writes three gradients: against four of the forward
 
 
@@ -19,7 +20,7 @@ class AttentionConstants:
     softmax_elements : float
         d0, what the exponentials of one score cost that no product hides, in elements of the head. [-]
     ramp_tokens : float
-        s0, what filling and masking tiles costs, in keys for each query. [-]
+        s0, what starting and ending a row of tiles costs, in keys for each query. [-]
     memory_ratio : float
         r, share of the HBM rate at which q, k, v and o pass once; rotary embedding and cache write included. [-]
     floor_seconds : float
@@ -151,6 +152,7 @@ def flash_attention_seconds(
 
     .. math:: t = t_0 + \frac{2 b h (P + s s_0)(d_k + d_v + 2 d_0)}{e F} + \frac{w b (s h + c h_{kv})(d_k + d_v)}{r W}
 
+    with P from `attended_pairs`; a causal mask adds 64 to s_0, half of the tiles of 128 keys that it cuts.
     Backward: 2.5 times the products at `backward_ratio` of the rate, and 2.5 times the bytes.
 
     Parameters
@@ -192,7 +194,8 @@ def flash_attention_seconds(
     keys = query_tokens if context_tokens is None else context_tokens
     pairs = attended_pairs(query_tokens, keys, causal=causal, window_tokens=window_tokens)
     widths = head_dim + values + 2.0 * constants.softmax_elements
-    flops = 2.0 * batch_size * num_heads * (pairs + query_tokens * constants.ramp_tokens) * widths
+    pairs += query_tokens * (constants.ramp_tokens + (_DIAGONAL_TOKENS if causal else 0.0))
+    flops = 2.0 * batch_size * num_heads * pairs * widths
     compute = flops / (engine.peak_flops_per_second * constants.peak_ratio)
     passed = engine.element_bytes * batch_size * (query_tokens * num_heads + keys * num_kv_heads) * (head_dim + values)
     memory = passed / (engine.memory_bandwidth_bytes_per_second * constants.memory_ratio)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 # Output tiles that libraries choose between, as rows of m and columns of n on one SM (CUTLASS's usual set; a pair of
 # Blackwell SMs shares a tile of twice the rows).
 _TILES = ((128, 256), (128, 128), (128, 64), (64, 128), (64, 64), (64, 32))
-_ALIGNED_BYTES = 16  # one vector load: a row that does not start on it falls to a slower kernel
+_ALIGNED_ELEMENTS = 8  # 16 bytes in 16 bit, one vector load: rows that do not start on it fall to a slower kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class GemmConstants:
     least_tile_columns : int
         Narrowest tile: 128 where the instruction takes no less of the weights (block-scaled FP4). [-]
     misaligned_ratio : float
-        How much longer it computes if the rows of an operand do not start on 16 bytes. [-]
+        How much longer it computes if n or k is no multiple of 8 elements. [-]
     """
 
     peak_ratio: float
@@ -138,7 +138,7 @@ def grouped_gemm_seconds(num_groups: float, m_per_group: float, n: float, k: flo
         return 0.0
     constants = engine.constants
     compute = _tile_seconds(num_groups, m_per_group, n, engine) * (k + constants.ramp_elements)
-    if n * engine.weight_bytes % _ALIGNED_BYTES or k * engine.activation_bytes % _ALIGNED_BYTES:
+    if n % _ALIGNED_ELEMENTS or k % _ALIGNED_ELEMENTS:
         compute *= constants.misaligned_ratio
     moved = num_groups * (
         m_per_group * k * engine.activation_bytes + n * k * engine.weight_bytes + m_per_group * n * engine.output_bytes

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields as fields_of
 from typing import Any
 
 from flask import Response
 from marshmallow import Schema, fields
 
+from service.catalog.catalog import Catalog
 from service.core.collectives.cost import Algorithm, Collective, Protocol
+from service.core.collectives.expert_exchange import ExpertKernel, Phase
 from service.core.numerics import Dtype
 from service.http.estimates import EstimateKind, EstimateSchema, Rows, answer_estimate
 from service.http.fields import MOST_GPUS, Choice, Count, EntryReference, Seconds, Size, Switch, Text
@@ -18,6 +21,10 @@ from service.http.strict_schema import StrictSchema
 from service.planning.collective import estimate_collective
 from service.planning.collective_question import CollectiveQuestion
 from service.planning.estimates import Estimate
+from service.planning.expert_exchange import estimate_expert_exchange
+from service.planning.expert_question import ExpertQuestion
+
+MOST_TOKENS, MOST_HIDDEN, MOST_EXPERTS, MOST_SMS = 10_000_000, 1_000_000, 100_000, 1_000
 
 
 class CollectiveQuestionSchema(StrictSchema):
@@ -26,8 +33,25 @@ class CollectiveQuestionSchema(StrictSchema):
     system = EntryReference(
         required=True, metadata={"description": "A system's id or alias, or an inline object of its shape."}
     )
-    collective = Choice(Collective, required=True, metadata={"description": "Named as in nccl-tests."})
+    collective = Choice(
+        (*Collective, *Phase),
+        required=True,
+        metadata={"description": "Named as in nccl-tests; or expert_dispatch, expert_combine, which take tokens."},
+    )
     gpus = Count(high=MOST_GPUS, required=True, metadata={"description": "Ranks of the group, one a GPU."})
+    tokens = Count(high=MOST_TOKENS, metadata={"description": "Experts: tokens of one rank."})
+    hidden_size = Count(high=MOST_HIDDEN, metadata={"description": "Experts: elements of a token."})
+    top_k = Count(high=MOST_EXPERTS, metadata={"description": "Experts: how many of them a token goes to."})
+    num_experts = Count(high=MOST_EXPERTS, metadata={"description": "Experts: of the layer."})
+    expert_parallel_size = Count(
+        high=MOST_GPUS, metadata={"description": "Experts: ranks that share them. Default: all gpus."}
+    )
+    kernel = Choice(
+        ExpertKernel,
+        auto=True,
+        metadata={"default": "auto", "description": "Experts: whose kernel; auto takes the implementation's fastest."},
+    )
+    sms = Count(high=MOST_SMS, metadata={"description": "Experts: SMs given to DeepEP. Default: the most measured."})
     gpus_per_node = Count(
         high=MOST_GPUS, metadata={"description": "Ranks that share a node. Default: nodes, and NVLink domains, filled."}
     )
@@ -64,15 +88,16 @@ class CollectiveQuestionSchema(StrictSchema):
         ("nccl", "trtllm", "vllm", "sglang"),
         metadata={
             "default": "nccl",
-            "description": "Whose kernels run. Frameworks have all-reduces of their own for small buffers inside one "
-            "node, and leave the rest to NCCL.",
+            "description": "Whose kernels run. Default for experts: sglang.node, and leave the rest to NCCL.",
         },
     )
-    registered_buffers = Switch(metadata={"default": False, "description": "Whether user buffers are registered."})
+    registered_buffers = Switch(
+        metadata={"default": False, "description": "Whether the buffers are registered in NCCL's symmetric windows."}
+    )
     nccl_version = Text(
         longest=32,
         pattern=r"^[0-9]+(\.[0-9]+){0,3}$",
-        metadata={"description": "Such as 2.27.3. Default: the one that the calibration was measured with."},
+        metadata={"description": "Such as 2.27.3: what it has, and how it chooses. Default: 2.30.7."},
     )
     overlap_window_seconds = Seconds(
         metadata={"description": "Time that may hide the collective, such as the backward pass; adds exposed_seconds."}
@@ -94,7 +119,7 @@ class CandidateSchema(Schema):
 class NcclSettingSchema(Schema):
     """An NCCL environment variable, a value that changes the way taken, and what that way takes."""
 
-    variable = fields.String(required=True, metadata={"description": "NCCL_ALGO, NCCL_PROTO or NCCL_NVLS_ENABLE."})
+    variable = fields.String(required=True, metadata={"description": "NCCL_ALGO, NCCL_PROTO, NCCL_MAX_CTAS, …"})
     value = fields.String(required=True)
     algorithm = fields.String(required=True)
     protocol = fields.String(required=True)
@@ -141,8 +166,25 @@ class CollectiveEstimateSchema(EstimateSchema):
     ideal = fields.Nested(CollectiveIdealSchema, required=True)
 
 
-def _ask(given: Mapping[str, Any]) -> CollectiveQuestion:
-    return CollectiveQuestion(**given)
+def _ask(given: Mapping[str, Any]) -> CollectiveQuestion | ExpertQuestion:
+    if given["collective"] in list(Phase):
+        asked = {name: value for name, value in given.items() if name in _EXPERT_FIELDS}
+        others = {name: value for name, value in given.items() if name in _COLLECTIVE_ONLY and value}
+        return ExpertQuestion(**asked, others=others)
+    asked = {name: value for name, value in given.items() if name in _COLLECTIVE_FIELDS}
+    others = {name: value for name, value in given.items() if name in _EXPERTS_ONLY}
+    return CollectiveQuestion(**asked, others=others)
+
+
+def _plan(question: CollectiveQuestion | ExpertQuestion, catalog: Catalog) -> Estimate:
+    if isinstance(question, ExpertQuestion):
+        return estimate_expert_exchange(question, catalog)
+    return estimate_collective(question, catalog)
+
+
+_EXPERT_FIELDS = {field.name for field in fields_of(ExpertQuestion)} - {"others"}
+_COLLECTIVE_FIELDS = {field.name for field in fields_of(CollectiveQuestion)} - {"others"}
+_EXPERTS_ONLY, _COLLECTIVE_ONLY = _EXPERT_FIELDS - _COLLECTIVE_FIELDS, _COLLECTIVE_FIELDS - _EXPERT_FIELDS
 
 
 def _candidates(estimate: Estimate) -> Rows:
@@ -156,7 +198,7 @@ COLLECTIVE = EstimateKind(
     answer=CollectiveEstimateSchema(),
     dump=plain_dump(CollectiveEstimateSchema()),
     ask=_ask,
-    plan=estimate_collective,
+    plan=_plan,
     references={"system": "system", "model": "model"},
     table=_candidates,
 )

@@ -14,7 +14,7 @@ def test_three_forms_of_the_same_rows(tmp_path):
     assert done.exit_code == 0
     assert files["markdown"].read_text() == done.output.removesuffix("\n")
     document = json.loads(files["json"].read_text())
-    assert set(document) == {"single-node", "public", "networked", "frameworks"}
+    assert set(document) == {"single-node", "public", "networked", "frameworks", "experts"}
     with files["csv"].open(newline="") as file:
         rows = list(csv.DictReader(file))
     by_collective = {s["name"]: s["rows"] for s in document["single-node"]["collective"]}

@@ -104,9 +104,47 @@ def test_a_rack_is_one_domain():
 
 def test_every_problem_is_told_at_once():
     with pytest.raises(StepcastError) as refusal:
-        ask("dgx-h1000", model="llama-3-71b", nccl_version="2.20")
+        ask("dgx-b200", model="llama-3-71b", nccl_version="2.20", gpus=9999)
     pointers = {p.pointer for p in refusal.value.problems}
-    assert pointers == {"/system", "/model", "/nccl_version"}
+    assert pointers == {"/gpus", "/model", "/nccl_version"}
+
+
+def test_registered_buffers_take_the_symmetric_kernels_and_say_that_no_table_shows_them():
+    """8 KiB of bf16 on 8 H100: LL sends 2 × 7 × 8 KiB at 0.837 × 450 GB/s (0.3 us) after NCCL's own 4.5 us."""
+    answer = ask(size_bytes=8192, registered_buffers=True)
+    assert (answer.result.algorithm, answer.result.protocol) == (Algorithm.SYMMETRIC, Protocol.LL)
+    assert answer.result.seconds == pytest.approx(4.8e-6, rel=0.01)
+    assert [w.code for w in answer.warnings] == ["unvalidated"]
+    off = next(s for s in answer.result.environment if s.variable == "NCCL_WIN_ENABLE")
+    assert off.seconds == pytest.approx(ask(size_bytes=8192).result.seconds)
+    assert "NCCL_CTA_POLICY" in {
+        s.variable for s in ask(collective=Collective.ALL_TO_ALL, registered_buffers=True).result.environment
+    }
+
+
+def test_an_older_nccl_lacks_what_came_later():
+    """2.26 has no symmetric kernels; 2.16 no NVLS, so a large all-reduce stays on the ring."""
+    older = ask(size_bytes=8192, registered_buffers=True, nccl_version="2.26.2")
+    assert older.result.seconds == ask(size_bytes=8192).result.seconds
+    assert ask(size_bytes=1 << 30, nccl_version="2.16").result.algorithm is Algorithm.RING
+    assert ask(size_bytes=1 << 30).result.algorithm is Algorithm.NVLS
+
+
+def test_fewer_ctas_slow_a_large_buffer():
+    """8 CTAs move 8 × 36.7 GB/s = 293.6 of the 376.7 GB/s that a ring of 8 H100 reaches.
+
+    7/8 S over either, and the own share S/8 copied at 592 GB/s: (2.980 + 0.211) / (2.323 + 0.211) = 1.259.
+    """
+    answer = ask(size_bytes=1 << 30, collective=Collective.ALL_GATHER)
+    fewer = next(s for s in answer.result.environment if s.variable == "NCCL_MAX_CTAS")
+    assert fewer.value == "8"
+    assert fewer.ratio == pytest.approx(1.259, rel=0.01)
+
+
+def test_part_of_a_rack_can_be_asked_again():
+    """Five of a GB200 rack are four and one: no number of GPUs a node, so the inputs leave it out."""
+    answer = ask("gb200-nvl72", gpus=5)
+    assert answer.inputs["gpus_per_node"] is None
 
 
 @pytest.mark.parametrize("fields", [{"size_bytes": None}, {"size_bytes": 5, "model": "llama3-70b"}])
@@ -135,7 +173,14 @@ def test_unmeasured_hardware_says_so():
 def test_measured_hardware_says_so():
     assert ask().range.basis_kind == "measured"
     assert ask(gpus=6).range.basis_kind == "calibrated"
-    assert ask("aws-p5.48xlarge").range.basis_kind == "measured"  # the same accelerator on the same NVLink
+
+
+def test_the_same_gpus_on_another_host_are_less_sure():
+    """Public runs on virtual machines are up to twice as slow for small messages, and no slower for large ones."""
+    own, other = ask(), ask("aws-p5.48xlarge")
+    assert other.result.seconds == own.result.seconds
+    assert other.range.basis_kind == "calibrated"
+    assert other.range.high > own.range.high
 
 
 def test_the_range_holds_the_answer_and_respects_physics():

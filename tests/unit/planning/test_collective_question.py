@@ -53,9 +53,15 @@ def test_several_kinds_are_told_together():
     assert [p.pointer for p in refusal.value.problems] == ["/size_bytes", "/gpus"]
 
 
-@pytest.mark.parametrize("field", [{"registered_buffers": True}, {"nccl_version": "2.20"}])
-def test_what_is_not_modelled_is_refused_by_name(field):
+@pytest.mark.parametrize(
+    ("system", "fields", "pointer", "suggestion"),
+    [
+        ("dgx-b200", {"nccl_version": "2.20"}, "/nccl_version", "2.25"),
+        ("dgx-h100", {"registered_buffers": True, "implementation": "vllm"}, "/registered_buffers", False),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(system, fields, pointer, suggestion):
     with pytest.raises(StepcastError) as refusal:
-        resolve(question(size_bytes=5, **field), catalog())
+        resolve(question(system, size_bytes=5, **fields), catalog())
     (problem,) = refusal.value.problems
-    assert problem.pointer == f"/{next(iter(field))}"
+    assert (problem.pointer, problem.suggestion) == (pointer, suggestion)

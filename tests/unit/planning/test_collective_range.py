@@ -23,14 +23,24 @@ SYSTEM = System(
     64,
 )
 BANDS = (Residual(1e6, 0.9, 1.2, 100), Residual(math.inf, 0.95, 1.1, 50))
-MEASURED = Calibration("c", frozenset(), frozenset(), {}, BANDS, frozenset({("gpu", "all_reduce", 8)}), 1e9, "c.yaml")
+MEASURED = Calibration(
+    "c",
+    frozenset(),
+    frozenset(),
+    {},
+    BANDS,
+    frozenset({("gpu", "all_reduce", 8)}),
+    1e9,
+    "c.yaml",
+    measured_systems=frozenset({"box"}),
+)
 STAND_IN = Calibration("u", frozenset(), frozenset(), {}, (Residual(math.inf, 0.6, 2.5, 0),), frozenset(), 0, "u.yaml")
 
 
 FABRICS = FabricCalibrations(
     (FabricCalibration("ib", frozenset({"ib-a", "ib-b"}), 0.9, 1e-5, frozenset({"ib-a"})),), 0.8, 1.5, 200
 )
-ALL = Calibrations((MEASURED,), STAND_IN, {}, FABRICS)
+ALL = Calibrations((MEASURED,), STAND_IN, {}, FABRICS, (Residual(math.inf, 0.8, 2.0, 30),))
 
 
 def way(seconds, believed, protocol=Protocol.SIMPLE):
@@ -61,6 +71,12 @@ def test_each_doubling_past_the_largest_group_adds_a_tenth():
     answer = bounds(n=32)
     assert answer.high == pytest.approx(1.3145 * 1.2, rel=1e-3)
     assert "no group above 8 GPUs" in answer.basis
+
+
+def test_a_host_that_was_not_measured_has_the_width_of_public_runs():
+    answer = bounds(calibration=dataclasses.replace(MEASURED, measured_systems=frozenset({"another"})))
+    assert (answer.low, answer.high, answer.basis_kind) == (0.8, 2.0, "calibrated")
+    assert "box itself was not measured, 30 public runs" in answer.basis
 
 
 def test_nothing_measured_is_wide():

@@ -85,6 +85,17 @@ def test_what_nobody_measured_is_less_sure_and_says_so():
     assert "not-measured" not in codes(ask("gb200-nvl72", 4))
 
 
+def test_another_machine_with_the_same_gpus_is_less_sure_above_all_of_its_cpu():
+    """vLLM's call took 20 us on x86 hosts of H100, 45 us on those of A100."""
+    graph, measured = ask("aws-p5.48xlarge"), ask()
+    assert graph.result.seconds == measured.result.seconds
+    assert graph.range.basis_kind == "calibrated"
+    assert graph.range.high > measured.range.high
+    eager = ask("aws-p5.48xlarge", launch="eager").range
+    assert 20e-6 < eager.low * 1.1 < 23e-6
+    assert 40e-6 < eager.high < 50e-6
+
+
 def test_a_kernel_may_be_forced_within_its_buffer():
     assert ask(algorithm=Algorithm.MULTIMEM).result.algorithm is Algorithm.MULTIMEM
     assert ask(algorithm=Algorithm.ONE_SHOT).result == ask().result

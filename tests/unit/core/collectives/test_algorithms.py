@@ -1,12 +1,16 @@
 """The table: what can do what, and what NCCL takes."""
 
 import dataclasses
+import importlib
+from pathlib import Path
 
 import pytest
 
+from service.core import collectives
 from service.core.collectives.algorithms import ALGORITHMS, candidates, chosen
 from service.core.collectives.cost import Algorithm, Collective, Protocol
 from service.core.collectives.custom_all_reduce import KERNELS
+from service.core.collectives.path import SymmetricConstants
 from service.core.numerics import Dtype
 from tests.collective_paths import ROUND, across, within
 
@@ -66,11 +70,10 @@ def test_four_gpus_get_the_ring():
 
 def test_every_file_of_an_algorithm_is_in_the_table():
     """A forgotten line fails here: the modules that have COSTS are those of the table."""
-    from service.core.collectives import direct, in_network, nvls_tree, ring, tree
-
-    assert {id(entry.costs) for entry in ALGORITHMS.values()} == {
-        id(module.COSTS) for module in (direct, in_network, nvls_tree, ring, tree)
-    }
+    folder = Path(collectives.__file__).parent
+    modules = [importlib.import_module(f"service.core.collectives.{path.stem}") for path in folder.glob("[a-z]*.py")]
+    listed = {id(module.COSTS) for module in modules if hasattr(module, "COSTS")}
+    assert {id(entry.costs) for entry in ALGORITHMS.values()} == listed
 
 
 @pytest.mark.parametrize(
@@ -90,3 +93,18 @@ def test_nvls_spans_one_domain_and_nvls_tree_several():
     assert inside[Algorithm.NVLS_TREE, Protocol.SIMPLE].why_not
     assert between[Algorithm.NVLS, Protocol.SIMPLE].why_not
     assert between[Algorithm.NVLS_TREE, Protocol.SIMPLE].cost
+
+
+def test_kernels_on_symmetric_windows_come_first_where_buffers_are_registered():
+    path = within(8, symmetric=SymmetricConstants(4e-6, 3e-6, 8e-6, 7e-6), registered_buffers=True)
+    small = chosen(candidates(Collective.ALL_REDUCE, Dtype.BF16, 8, 1 << 10, path))
+    large = chosen(candidates(Collective.ALL_REDUCE, Dtype.BF16, 8, 1 << 26, path))
+    assert (small.algorithm, small.protocol) == (Algorithm.SYMMETRIC, Protocol.LL)
+    assert (large.algorithm, large.protocol) == (Algorithm.SYMMETRIC, Protocol.SIMPLE)
+
+
+def test_copy_engines_and_collnet_are_taken_on_request_only():
+    path = within(8, symmetric=SymmetricConstants(4e-6, 3e-6, 8e-6, 7e-6), registered_buffers=True)
+    found = candidates(Collective.ALL_TO_ALL, Dtype.BF16, 8, 1 << 30, path)
+    assert chosen(found).algorithm is Algorithm.DIRECT
+    assert next(w for w in found if w.algorithm is Algorithm.COPY_ENGINE).cost

@@ -14,8 +14,8 @@ from service.core.kernels.attention import (
     flash_attention_seconds,
 )
 
-# 1000 TFLOP/s at 0.6, 1 TB/s at 0.8, 100 keys a query for the tiles, 5 us.
-FLASH = AttentionEngine(1e15, 1e12, 2.0, AttentionConstants(0.6, 0.0, 100.0, 0.8, 5e-6))
+# 1000 TFLOP/s at 0.6, 1 TB/s at 0.8, 36 keys a query for the ramp (100 with the 64 of a causal mask), 5 us.
+FLASH = AttentionEngine(1e15, 1e12, 2.0, AttentionConstants(0.6, 0.0, 36.0, 0.8, 5e-6))
 # 1 TB/s at 0.8, 20 us more for large caches, half of it at 8 MB, 10 us.
 DECODE = DecodeEngine(1e15, 1e12, 2.0, DecodeConstants(0.8, 0.5, 20e-6, 8e6, 10e-6))
 
@@ -47,6 +47,11 @@ def test_prefill():
 def test_backward():
     """4 us × 2.5 / 0.8 + 10 us × 2.5 + 5 us = 42.5 us."""
     assert flash_attention_seconds(1, 1000, 10, 10, 100, FLASH, backward=True) == pytest.approx(42.5e-6)
+
+
+def test_without_a_mask_no_tile_is_cut():
+    """Pairs 1000000 + 1000 × 36, × 4000 = 4.144 GFLOP at 0.6e15 = 6.90667 us; 10 us; 5 us."""
+    assert flash_attention_seconds(1, 1000, 10, 10, 100, FLASH, causal=False) == pytest.approx(21.90667e-6)
 
 
 def test_grouped_heads_pass_fewer_keys():
