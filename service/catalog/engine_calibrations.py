@@ -26,8 +26,9 @@ class EngineResidual:
     ----------
     low_ratio, high_ratio : float
         The ends that hold the middle 90 % of them. [-]
-    engines, accelerators, formats, kinds : frozenset[str]
-        What it is of; empty: all.
+    engines, families, kinds : frozenset[str]
+        What it is of; empty: all. Families: dense, mixture of experts. Kinds: throughput (as many requests as fit),
+        concurrency, latency (one).
     """
 
     low_ratio: float
@@ -35,14 +36,12 @@ class EngineResidual:
     rows: int
     name: str
     engines: frozenset[str] = frozenset()
-    accelerators: frozenset[str] = frozenset()
-    formats: frozenset[str] = frozenset()
+    families: frozenset[str] = frozenset()
     kinds: frozenset[str] = frozenset()
 
-    def holds(self, engine: str, accelerator: str, number_format: str, kind: str) -> bool:
+    def holds(self, engine: str, family: str, kind: str) -> bool:
         """Return whether an estimate is of these rows' kind."""
-        asked = ((self.engines, engine), (self.accelerators, accelerator))
-        asked += ((self.formats, number_format), (self.kinds, kind))
+        asked = ((self.engines, engine), (self.families, family), (self.kinds, kind))
         return all(not values or value in values for values, value in asked)
 
 
@@ -54,9 +53,9 @@ class EngineCalibrations:
     residuals: tuple[EngineResidual, ...]
     source: str = f"hardware_catalog/calibrations/{_FILE}.yaml"
 
-    def residual(self, engine: str, accelerator: str, number_format: str, kind: str) -> EngineResidual:
+    def residual(self, engine: str, family: str, kind: str) -> EngineResidual:
         """Return the first stratum that an estimate is in; the last one holds everything."""
-        found = (r for r in self.residuals if r.holds(engine, accelerator, number_format, kind))
+        found = (r for r in self.residuals if r.holds(engine, family, kind))
         return next(found, self.residuals[-1])
 
 
@@ -96,7 +95,6 @@ def _residual(entry: Mapping[str, Any]) -> EngineResidual:
         rows=int(entry["rows"]),
         name=str(entry["name"]),
         engines=frozenset(entry.get("engines", ())),
-        accelerators=frozenset(entry.get("accelerators", ())),
-        formats=frozenset(entry.get("formats", ())),
+        families=frozenset(entry.get("families", ())),
         kinds=frozenset(entry.get("kinds", ())),
     )

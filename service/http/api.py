@@ -10,11 +10,12 @@ from service.http import health, operations, pages, problems
 from service.http.auth import Gate
 from service.http.operations import Operation
 from service.http.request_log import RequestLog
-from service.http.v1 import catalog_entries, collective_estimates, scenarios
+from service.http.v1 import catalog_entries, collective_estimates, inference_estimates, scenarios
 from service.planning.stores import Services
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *collective_estimates.OPERATIONS,
+    *inference_estimates.OPERATIONS,
     *scenarios.OPERATIONS,
     *catalog_entries.OPERATIONS,
     *health.OPERATIONS,

@@ -48,7 +48,7 @@ class EstimateKind:
     references : Mapping[str, str]
         Fields that name catalogue entries, and the catalogue's method that finds them.
     table : Callable
-        The answer as rows, the first one the names of the columns.
+        From the estimate, the question and the catalogue to rows, the first one the names of the columns.
     """
 
     kind: str
@@ -58,7 +58,7 @@ class EstimateKind:
     ask: Callable[[Mapping[str, Any]], Any]
     plan: Callable[[Any, Catalog], Estimate]
     references: Mapping[str, str]
-    table: Callable[[Estimate], Rows]
+    table: Callable[[Estimate, Any, Catalog], Rows]
 
     def read(self, document: Mapping[str, Any], catalog: Catalog, problems: Sequence[FieldProblem] = ()) -> Any:
         """Return the question that a document asks.
@@ -113,11 +113,12 @@ def answer_estimate(kind: EstimateKind) -> Response:
     else:
         document, problems = read_query(request.args, kind.question)
     catalog = services().catalog.current()
-    estimate = kind.estimate(kind.read(document, catalog, problems), catalog)
+    question = kind.read(document, catalog, problems)
+    estimate = kind.estimate(question, catalog)
     if wanted == "text":
         return Response(estimate_page(estimate), content_type="text/plain; charset=utf-8")
     if wanted == "csv":
-        return Response(_csv(kind.table(estimate)), content_type="text/csv; charset=utf-8")
+        return Response(_csv(kind.table(estimate, question, catalog)), content_type="text/csv; charset=utf-8")
     return json_response(kind.document(estimate))
 
 

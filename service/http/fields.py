@@ -133,6 +133,33 @@ class Seconds(Number):
         return float(value)
 
 
+class Figure(Number):
+    """A plain number between bounds, such as a ratio."""
+
+    def __init__(self, *, low: float = 0.0, high: float = 1.0, **options: Any) -> None:
+        super().__init__(low=low, high=high, **options)
+
+    def json_schema(self) -> dict[str, Any]:
+        return {"type": "number", "minimum": self.low, "maximum": self.high}
+
+    def _deserialize(self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **_: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            self.refuse_not_a_number(value, "a number")
+        if not self.low <= value <= self.high:
+            refuse(f"must be between {self.low:g} and {self.high:g}", value, self.allowed, self.suggest(value))
+        return float(value)
+
+
+class CountOrMax(Count):
+    """A whole number, or "max": as many as there can be, which means None."""
+
+    def json_schema(self) -> dict[str, Any]:
+        return {"anyOf": [super().json_schema(), {"type": "string", "enum": ["max"]}]}
+
+    def _deserialize(self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **_: Any) -> Any:
+        return None if value == "max" else super()._deserialize(value, attr, data)
+
+
 class Size(Number):
     """Bytes: a whole number, or text such as 64MiB (2^20) or 141GB (10^9). A bare G could be either and is refused."""
 

@@ -36,8 +36,9 @@ _SAID_OF_IDEAL: Final = (
 )
 
 
-def estimate_page(estimate: Estimate, headline: str = "seconds") -> str:
-    """Return the page. `headline` is the field of the result that the range bounds."""
+def estimate_page(estimate: Estimate) -> str:
+    """Return the page. The headline is the field of the result that the range bounds."""
+    headline = HEADLINES[estimate.kind]
     low, high = (_figure(headline, value) for value in (estimate.range.low, estimate.range.high))
     answer = _figure(headline, getattr(estimate.result, headline))
     title = f"Stepcast: {estimate.kind} estimate"

@@ -81,9 +81,7 @@ def room_of(question: InferenceQuestion, scene: ServingScene, engine: EngineCons
 def kv_capacity_tokens(scene: ServingScene, memory: ServingMemory) -> int:
     """Return the tokens that all caches of a replica hold where no window ends one."""
     layout = scene.layout
-    each = kv_bytes_per_token(
-        scene.model.architecture, scene.kv_dtype.size_bytes, layout.tensor_parallel_size
-    )
+    each = kv_bytes_per_token(scene.model.architecture, scene.kv_dtype.size_bytes, layout.tensor_parallel_size)
     room = max(0.0, memory.kv_bytes) * layout.pipeline_parallel_size * layout.attention_data_parallel_size
     return int(room / each)
 
@@ -115,9 +113,7 @@ def what_would_fit(question: InferenceQuestion, scene: ServingScene, engine: Eng
     return tuple(found)
 
 
-def _tensor_parallel_that_fits(
-    question: InferenceQuestion, scene: ServingScene, engine: EngineConstants
-) -> int | None:
+def _tensor_parallel_that_fits(question: InferenceQuestion, scene: ServingScene, engine: EngineConstants) -> int | None:
     a, layout, up = scene.model.architecture, scene.layout, scene.system.scale_up
     sizes = valid_tensor_parallel_sizes(a, question.weight_dtype, question.weight_group_size, layout)
     for tensor in sizes:
@@ -145,7 +141,5 @@ def _memory(
         usable_bytes=capacity * engine.memory_ratio,
         weights_bytes=weight_bytes_per_gpu(a, question.weight_dtype, layout, question.weight_group_size),
         runtime_bytes=engine.runtime_bytes,
-        activations_bytes=activation_bytes(
-            a, step_tokens / copies, sequences / copies, layout.tensor_parallel_size
-        ),
+        activations_bytes=activation_bytes(a, step_tokens / copies, sequences / copies, layout.tensor_parallel_size),
     )

@@ -192,9 +192,11 @@ def _contradictions(question: InferenceQuestion) -> list[FieldProblem]:
     if question.batch_size is not None and question.concurrency is not None:
         message = "give batch_size or concurrency, not both"
         found.append(FieldProblem("/concurrency", message, question.concurrency, "batch_size or concurrency"))
-    for name in ("ttft_slo_seconds", "tpot_slo_seconds"):
-        if getattr(question, name) == 0:
-            found.append(FieldProblem(f"/{name}", f"{name} must be above zero", 0, {"min": 0.001}, 0.001))
+    found += [
+        FieldProblem(f"/{name}", f"{name} must be above zero", 0, {"min": 0.001}, 0.001)
+        for name in ("ttft_slo_seconds", "tpot_slo_seconds")
+        if getattr(question, name) == 0
+    ]
     speculative = question.speculative
     if speculative is not None:
         most, stated = speculative.draft_tokens + 1, speculative.accepted_tokens

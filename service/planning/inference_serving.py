@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from service.catalog.catalog import Catalog
 from service.core.inference.batching import (
-    StepLoad,
     SteadyState,
+    StepLoad,
     Workload,
     closed_loop,
     decode_load,
@@ -17,6 +17,8 @@ from service.planning.inference_memory import Room, room_of
 from service.planning.inference_question import InferenceQuestion, ServingScene
 from service.planning.inference_replica import replica_of
 from service.planning.inference_result import CurvePoint
+
+REQUESTS_PER_CLIENT = 10  # of a closed-loop benchmark: InferenceX and vLLM's tool send ten for each client
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,17 @@ class Serving:
         state = closed_loop(clients / stages, most / stages, self.workload, self.step_seconds)
         return state if stages == 1 else _all_stages(state, stages)
 
+    def started_together(self, clients: float, state: SteadyState) -> SteadyState:
+        """Return the state as a closed-loop benchmark meets it: all clients send their first request at once.
+
+        The prompts of that burst are served one after another; its mean wait counts for one request of each client's.
+        """
+        w, inside = self.workload, min(clients, self.room.most_in_flight)
+        packed = max(1.0, w.step_tokens / w.new_input_tokens)
+        full = step_parts(StepLoad(prompt_tokens=packed * w.new_input_tokens, prompts=packed), self.replica).seconds
+        burst = (inside - 1) / 2 * full / packed / REQUESTS_PER_CLIENT
+        return replace(state, wait_seconds=state.wait_seconds + burst)
+
     def decode_parts(self, sequences: float) -> StepParts:
         """Return the parts of a step without prompts."""
         return step_parts(decode_load(sequences, self.workload), self.replica)
@@ -52,9 +65,7 @@ class Serving:
         """Return the parts of a prompt's prefill, alone and in one step."""
         w = self.workload
         past = w.input_tokens - w.new_input_tokens
-        return step_parts(
-            StepLoad(prompt_tokens=w.new_input_tokens, prompts=1, prompt_past_tokens=past), self.replica
-        )
+        return step_parts(StepLoad(prompt_tokens=w.new_input_tokens, prompts=1, prompt_past_tokens=past), self.replica)
 
     def meets(self, state: SteadyState) -> bool:
         """Return whether the mean latencies are within the limits that were asked for."""

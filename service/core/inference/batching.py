@@ -142,9 +142,7 @@ class SteadyState:
         return self.queue_seconds + self.wait_seconds + self.prefill_seconds
 
 
-def closed_loop(
-    concurrency: float, most_in_flight: float, workload: Workload, step_seconds: StepTimer
-) -> SteadyState:
+def closed_loop(concurrency: float, most_in_flight: float, workload: Workload, step_seconds: StepTimer) -> SteadyState:
     r"""Return the steady state of a number of clients that each send the next request when the last is answered.
 
     .. math:: \tau = (1 - f)\, d + f\, x, \quad f = \frac{B\, c}{n_d\, q}, \quad
@@ -238,9 +236,7 @@ def decode_load(sequences: float, workload: Workload) -> StepLoad:
     return StepLoad(sequences, workload.mean_context_tokens, tokens_per_sequence=workload.verified_tokens)
 
 
-def _wait(
-    decode: float, mixed: float, share: float, first: float, mean: float, at_once: float, inside: float
-) -> float:
+def _wait(decode: float, mixed: float, share: float, first: float, mean: float, at_once: float, inside: float) -> float:
     """Mean wait of a random arrival: the rest of the step under way, and the prompts before it that do not fit in.
 
     Pollaczek's wait of a fixed service, with the load that is left when `at_once` prompts are served together.

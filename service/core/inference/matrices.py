@@ -135,7 +135,7 @@ def distinct_experts(num_experts: int, top_k: int, tokens: float) -> float:
     ------
     Definition: each expert is missed by all n tokens with probability (1 - k/E)^n.
     """
-    return num_experts * (1 - (1 - top_k / num_experts) ** tokens)
+    return float(num_experts * (1 - (1 - top_k / num_experts) ** tokens))
 
 
 def _latent_matrices(a: TransformerArchitecture, mla: LatentAttention, t: int) -> Iterator[Matrix]:

@@ -99,7 +99,8 @@ class StepParts:
 def step_parts(load: StepLoad, replica: Replica) -> StepParts:
     r"""Return the parts of a step.
 
-    .. math:: t = r_m \sum_i L_i\, t_{gemm}(m, n_i, k_i) + r_a L\, t_{attn} + 2 L\, t_{ar}(2 m h) + L\, t_{layer} + t_{host}
+    .. math:: t = r_m \sum_i L_i\, t_{gemm}(m, n_i, k_i) + r_a L\, t_{attn} + 2 L\, t_{ar}(2 m h)
+              + L\, t_{layer} + t_{host}
 
     Parameters
     ----------
@@ -123,7 +124,10 @@ def step_parts(load: StepLoad, replica: Replica) -> StepParts:
     return StepParts(
         matrices=e.matrix_ratio * sum(_matrix_seconds(each, tokens, replica) for each in replica.dense),
         experts=e.expert_ratio * _experts_seconds(load, replica),
-        output_head=e.matrix_ratio * gemm_seconds(max(1.0, sequences * load.tokens_per_sequence + prompts), replica.head.n, replica.head.k, replica.half),
+        output_head=e.matrix_ratio
+        * gemm_seconds(
+            max(1.0, sequences * load.tokens_per_sequence + prompts), replica.head.n, replica.head.k, replica.half
+        ),
         decode_attention=e.attention_ratio * _decode_attention_seconds(sequences, load.context_tokens, replica),
         prefill_attention=e.attention_ratio * _prefill_attention_seconds(load, prompts, replica),
         communication=_communication_seconds(tokens, load, replica),

@@ -187,7 +187,7 @@ _COLLECTIVE_FIELDS = {field.name for field in fields_of(CollectiveQuestion)} - {
 _EXPERTS_ONLY, _COLLECTIVE_ONLY = _EXPERT_FIELDS - _COLLECTIVE_FIELDS, _COLLECTIVE_FIELDS - _EXPERT_FIELDS
 
 
-def _candidates(estimate: Estimate) -> Rows:
+def _candidates(estimate: Estimate, *_: object) -> Rows:
     columns = ("algorithm", "protocol", "seconds", "available", "why_not")
     return [columns, *([getattr(each, name) for name in columns] for each in estimate.result.candidates)]
 

@@ -6,5 +6,6 @@ from typing import Final
 
 from service.http.estimates import EstimateKind
 from service.http.v1.collective_estimates import COLLECTIVE
+from service.http.v1.inference_estimates import INFERENCE
 
-KINDS: Final[dict[str, EstimateKind]] = {row.kind: row for row in (COLLECTIVE,)}
+KINDS: Final[dict[str, EstimateKind]] = {row.kind: row for row in (COLLECTIVE, INFERENCE)}
