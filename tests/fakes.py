@@ -17,6 +17,7 @@ from service.errors import CatalogEntryConflict, FieldProblem, IdempotencyConfli
 from service.http.api import build
 from service.planning.scenarios import Evaluation, NewScenario, Page, Scenario, ScenarioFilter
 from service.planning.stores import CustomEntry, Services
+from service.planning.tracked import TrackedScenario
 from service.settings import Settings
 
 
@@ -69,6 +70,16 @@ class FakeScenarios:
         more = len(found) > start + limit
         return Page(found[start : start + limit], str(start + limit) if more else None)
 
+    def tracked(self, *, limit: int) -> Sequence[TrackedScenario]:
+        found = [scenario for scenario in reversed(self.kept.values()) if scenario.tracked]
+        return [
+            TrackedScenario(
+                each.id, each.name, each.kind, each.evaluation.estimate["inputs"].get("model"),
+                each.evaluation.estimate["inputs"].get("system"), each.evaluation.created_at, each.evaluation.estimate,
+            )
+            for each in found[:limit]
+        ]  # fmt: skip
+
     def evaluations(self, scenario_id: str, *, limit: int, cursor: str | None = None) -> Page[Evaluation]:
         return Page([self.get(scenario_id).evaluation], None)
 
@@ -91,6 +102,9 @@ class FakeCatalogEntries:
         entry = CustomEntry(kind, document, 1)
         self.kept.append(entry)
         return entry
+
+    def latest(self) -> Catalog:
+        return self.current()
 
     def current(self) -> Catalog:
         return shipped_catalog().with_custom((each.kind, each.document, each.revision) for each in self.kept)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
 
+from service.planning.tracked import TrackedScenario
+
 Item = TypeVar("Item")
 
 
@@ -83,6 +85,9 @@ class ScenarioStore(Protocol):
 
     def list(self, where: ScenarioFilter, *, limit: int, cursor: str | None = None) -> Page[Scenario]:
         """Return a page, newest first. Raises InvalidScenario at ``/cursor`` for one that this list did not give."""
+
+    def tracked(self, *, limit: int) -> Sequence[TrackedScenario]:
+        """Return the tracked ones, newest first."""
 
     def evaluations(self, scenario_id: str, *, limit: int, cursor: str | None = None) -> Page[Evaluation]:
         """Return a page of its answers, newest first, or raise ScenarioNotFound."""
