@@ -41,6 +41,9 @@ calibrate: $(VENV)/.dev  ## fit the collective constants again
 	@$(BIN)/python -m validation.fit_fabrics
 	@$(BIN)/stepcast accuracy collectives --markdown docs/accuracy.md > /dev/null
 
+dashboards: $(VENV)/.dev  ## write dashboards/stepcast.json again
+	@$(BIN)/python -m dashboards.generate
+
 tour: $(VENV)/.dev  ## run the README's curl tour and write its output into the README
 	@$(BIN)/python -m tests.readme_tour
 
@@ -71,4 +74,4 @@ $(VENV)/.dev: $(VENV)/.serve requirements-dev.txt
 	@$(PIP) --require-hashes -r requirements-dev.txt
 	@touch $@
 
-.PHONY: help serve test lint format bench calibrate tour lock clean
+.PHONY: help serve test lint format bench calibrate dashboards tour lock clean

@@ -67,13 +67,17 @@ def labels_of(scenarios: list[TrackedScenario]) -> Iterator[tuple[str, str, str,
     another comes; the others have the end of their id behind it.
     """
     oldest: dict[tuple[str, str, str, str], str] = {}
-    plain = [(each.name, each.kind, each.model or "", each.system or "") for each in scenarios]
+    plain = [(_one_line(each), each.kind, each.model or "", each.system or "") for each in scenarios]
     for labels, each in zip(plain, scenarios, strict=True):
         oldest[labels] = min(oldest.get(labels, each.id), each.id)  # ids sort by time
     for labels, each in zip(plain, scenarios, strict=True):
         name, *rest = labels
         kind, model, system = rest
         yield (name if oldest[labels] == each.id else f"{name} #{each.id[-12:]}", kind, model, system)
+
+
+def _one_line(scenario: TrackedScenario) -> str:
+    return " ".join(scenario.name.split()) or scenario.id  # no `.*` of a dashboard would match a line break
 
 
 def _headline(field: str, result: Mapping[str, Any], bounds: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

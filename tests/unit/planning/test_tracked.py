@@ -84,6 +84,11 @@ def test_labels_are_what_the_scenario_is_about() -> None:
     assert labels == ("ours", "collective", "llama3-70b", "")
 
 
+def test_a_name_is_one_line_and_never_nothing() -> None:
+    names = [name for name, *_ in labels_of([tracked("cost", {}, name=name) for name in (" a\r\n\tb ", "\n")])]
+    assert names == ["a b", "01"]
+
+
 def test_of_one_name_the_oldest_keeps_it_and_no_two_series_are_alike() -> None:
     ids = ["01a23f83-5ced-7e26-a233-000000000003", "01a23f83-5ced-7e26-a233-000000000001"]
     newest_first = [tracked("collective", {}, id=each) for each in ids]
