@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -13,9 +13,16 @@ from flask import Flask
 
 from service.app import load_catalog
 from service.catalog.catalog import Catalog
-from service.errors import CatalogEntryConflict, FieldProblem, IdempotencyConflict, InvalidScenario, ScenarioNotFound
+from service.errors import (
+    CatalogEntryConflict,
+    FieldProblem,
+    IdempotencyConflict,
+    InvalidScenario,
+    ScenarioNotFound,
+    StaleRevision,
+)
 from service.http.api import build
-from service.planning.scenarios import Evaluation, NewScenario, Page, Scenario, ScenarioFilter
+from service.planning.scenarios import Evaluation, NewScenario, Page, Scenario, ScenarioChanges, ScenarioFilter
 from service.planning.stores import CustomEntry, Services
 from service.planning.tracked import TrackedScenario
 from service.settings import Settings
@@ -54,6 +61,15 @@ class FakeScenarios:
         if scenario_id not in self.kept:
             raise ScenarioNotFound(f"no scenario {scenario_id!r}")
         return self.kept[scenario_id]
+
+    def change(self, scenario_id: str, changes: ScenarioChanges, revisions: Collection[int] | None) -> Scenario:
+        kept = self.get(scenario_id)
+        if revisions is not None and kept.revision not in revisions:
+            raise StaleRevision("it was changed since it was read")
+        given = {name: value for name, value in asdict(changes).items() if value is not None}
+        new = replace(kept, **given, revision=kept.revision + 1, updated_at=datetime.now(UTC))
+        self.kept[scenario_id] = new
+        return new
 
     def list(self, where: ScenarioFilter, *, limit: int, cursor: str | None = None) -> Page[Scenario]:
         found = [

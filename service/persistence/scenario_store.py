@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Row, Select, Text, cast, func, select, type_coerce
+from sqlalchemy import ColumnElement, Connection, Row, Select, Text, cast, func, select, type_coerce, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from service.errors import IdempotencyConflict, ScenarioNotFound
+from service.errors import IdempotencyConflict, ScenarioNotFound, StaleRevision
 from service.persistence.cursors import from_cursor, invalid_cursor, to_cursor
 from service.persistence.database import SqlDatabase
 from service.persistence.identifiers import canonical_id, new_id
 from service.persistence.prepared_inserts import PreparedInserts
 from service.persistence.storable import refuse_unstorable
 from service.persistence.tables import evaluations, idempotency_keys, scenarios
-from service.planning.scenarios import Evaluation, NewScenario, Page, Scenario, ScenarioFilter
+from service.planning.scenarios import Evaluation, NewScenario, Page, Scenario, ScenarioChanges, ScenarioFilter
 from service.planning.tracked import TrackedScenario
 
 _SCENARIOS, _EVALUATIONS = "scenarios", "evaluations"  # the lists that cursors belong to
@@ -94,6 +94,34 @@ class SqlScenarioStore:
             row = connection.execute(_WITH_NEWEST_EVALUATION.where(scenarios.c.id == key)).one_or_none()
         if row is None:
             raise _not_found(scenario_id)
+        return _from_row(row)
+
+    def change(self, scenario_id: str, changes: ScenarioChanges, revisions: Collection[int] | None) -> Scenario:
+        """Change one that is at one of these revisions (None: at any), and return it.
+
+        Raises
+        ------
+        ScenarioNotFound
+            When there is none.
+        StaleRevision
+            When it is at another revision.
+        InvalidScenario
+            When a text cannot be kept.
+        """
+        refuse_unstorable(changes)
+        key = canonical_id(scenario_id)
+        values = {name: value for name, value in asdict(changes).items() if value is not None}
+        found = scenarios.c.id == key
+        changed = update(scenarios).where(found if revisions is None else found & scenarios.c.revision.in_(revisions))
+        with self._database.writing() as connection:
+            done = connection.execute(
+                changed.values(**values, revision=scenarios.c.revision + 1, updated_at=datetime.now(UTC))
+            )
+            row = connection.execute(_WITH_NEWEST_EVALUATION.where(found)).one_or_none()
+        if row is None:
+            raise _not_found(scenario_id)
+        if not done.rowcount:
+            raise StaleRevision(f"The scenario was changed since it was read: it is at revision {row.revision}.")
         return _from_row(row)
 
     def list(self, where: ScenarioFilter, *, limit: int, cursor: str | None = None) -> Page[Scenario]:

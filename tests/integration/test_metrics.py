@@ -45,6 +45,11 @@ def test_every_worker_of_every_replica_shows_each_tracked_scenario_once(database
                 (build,) = families["stepcast_build_info"].samples
                 assert build.value == 1
                 assert len(families["stepcast_database_up"].samples) == 1
+        (known,) = [s for s in families["stepcast_scenario_info"].samples if s.labels["scenario"] == "8 GPUs"]
+        path = f"/v1/scenarios/{known.labels['id']}"
+        assert here.ask("PATCH", path, {"tracked": False}, {"If-Match": "*"}).status == 200
+        shown = _scraped(there)["stepcast_scenario_headline_seconds"].samples
+        assert {sample.labels["scenario"] for sample in shown} == {"2 GPUs", "4 GPUs"}
         states = {s.labels["state"]: s.value for s in _scraped(here)["stepcast_database_connections"].samples}
         assert states["in_use"] == 0
         assert 1 <= states["idle"] <= 4  # two workers, each keeps up to one a thread

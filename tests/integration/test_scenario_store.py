@@ -14,12 +14,12 @@ import psycopg
 import pytest
 from sqlalchemy import func, insert, select, update
 
-from service.errors import IdempotencyConflict, InvalidScenario, ScenarioNotFound
+from service.errors import IdempotencyConflict, InvalidScenario, ScenarioNotFound, StaleRevision
 from service.persistence.database import SqlDatabase, open_database
 from service.persistence.identifiers import new_id
 from service.persistence.scenario_store import _TRACKED, SqlScenarioStore
 from service.persistence.tables import evaluations, scenarios
-from service.planning.scenarios import NewScenario, Scenario, ScenarioFilter
+from service.planning.scenarios import NewScenario, Scenario, ScenarioChanges, ScenarioFilter
 
 EVERYTHING = ScenarioFilter()
 INPUTS = {"system": "h100", "collective": "all_reduce", "gpus": 8, "size_bytes": 1_000_000}
@@ -255,6 +255,47 @@ def test_another_process_s_database_shows_it_at_once(database: SqlDatabase, data
     kept, _ = SqlScenarioStore(database).add(NEW, ESTIMATE)
     assert reader.get(kept.id) == kept
     other.close()
+
+
+def test_a_change_moves_the_revision_and_leaves_the_rest(store: SqlScenarioStore) -> None:
+    kept, _ = store.add(NEW, ESTIMATE)
+    changed = store.change(kept.id.upper(), ScenarioChanges(tracked=False, tags=("other é",)), {1, 5})
+    assert changed == replace(kept, tracked=False, tags=("other é",), revision=2, updated_at=changed.updated_at)
+    assert changed.updated_at >= kept.updated_at
+    assert store.get(kept.id) == changed
+    assert store.tracked(limit=10) == []
+    assert _names(store, ScenarioFilter(tag="other é")) == ["first"]
+    with pytest.raises(StaleRevision, match="revision 2"):
+        store.change(kept.id, ScenarioChanges(notes="lost"), {1})
+    with pytest.raises(StaleRevision):
+        store.change(kept.id, ScenarioChanges(notes="lost"), set())
+    assert store.get(kept.id) == changed
+    assert store.change(kept.id, ScenarioChanges(notes=""), None).notes == ""
+    for scenario_id in (new_id(), "no such id"):
+        with pytest.raises(ScenarioNotFound):
+            store.change(scenario_id, ScenarioChanges(tracked=True), None)
+    with pytest.raises(InvalidScenario):
+        store.change(kept.id, ScenarioChanges(notes="nul \x00"), None)
+
+
+def test_of_two_who_change_the_same_revision_one_is_told(store: SqlScenarioStore) -> None:
+    kept, _ = store.add(NEW, ESTIMATE)
+    outcomes: list[str] = []
+
+    def change(number: int) -> None:
+        try:
+            store.change(kept.id, ScenarioChanges(notes=str(number)), {1})
+            outcomes.append("changed")
+        except StaleRevision:
+            outcomes.append("stale")
+
+    threads = [threading.Thread(target=change, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["changed", "stale", "stale", "stale"]
+    assert store.get(kept.id).revision == 2
 
 
 def test_tracked_scenarios_come_newest_first_with_their_newest_answer(
