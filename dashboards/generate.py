@@ -197,10 +197,10 @@ def _headlines() -> timeseries.Panel:
 
 
 def _table() -> table.Panel:
-    unit = scenario_figures("headline").replace("(job, ", "(__name__, job, ")
+    named = scenario_figures("headline").replace("(job, ", "(__name__, job, ")
     info = ", ".join(["job", "scenario", "kind", "model", "system", "basis_kind", "catalog_revision", "id"])
     columns = {
-        "unit": f'label_replace({unit}, "unit", "$1", "__name__", "stepcast_scenario_headline_(.+)")',
+        "headline": f'label_replace({named}, "unit", "$1", "__name__", "stepcast_scenario_headline_(.+)")',
         "low": scenario_figures("range_low"),
         "high": scenario_figures("range_high"),
         "fits": scenario_figure("fits"),
@@ -209,7 +209,7 @@ def _table() -> table.Panel:
         "exposed": scenario_figure("exposed_communication_seconds"),
         "cost per hour": scenario_figure("cost_usd_per_hour"),
         "evaluated": f"1000 * {scenario_figure('evaluated_timestamp_seconds')}",
-        "": f"max by ({info}) (stepcast_scenario_info{{{_SCENARIOS}}})",
+        "is": f"max by ({info}) (stepcast_scenario_info{{{_SCENARIOS}}})",
     }
     panel = (
         table.Panel()
@@ -221,15 +221,15 @@ def _table() -> table.Panel:
         .height(10)
         .filterable(True)
     )
-    renamed = {"unit": "of"}
-    for ref, (name, expr) in zip("ABCDEFGHIJ", columns.items(), strict=True):
+    renamed = {f"Value #{ref}": name for ref, name in zip("ABCDEFGHIJ", columns, strict=True)}
+    for ref, expr in zip("ABCDEFGHIJ", columns.values(), strict=True):
         panel = panel.with_target(_cell(expr, ref))
-        renamed[f"Value #{ref}"] = {"unit": "headline"}.get(name, name)
-    order = ["scenario", "kind", "model", "system", "unit", *renamed, "basis_kind", "catalog_revision", "id", "job"]
+    (headline, *others), named_by = renamed, ["basis_kind", "catalog_revision", "id", "job"]
+    order = ["scenario", "kind", "model", "system", headline, "unit", *others, *named_by]
     organize = {
-        "excludeByName": {"Time": True, "__name__": True, "Value #J": True},
-        "renameByName": renamed | {"unit": "unit", "basis_kind": "basis", "catalog_revision": "catalogue"},
-        "indexByName": {name: place for place, name in enumerate(dict.fromkeys(order))},
+        "excludeByName": {"Time": True, "__name__": True, others[-1]: True},
+        "renameByName": renamed | {"basis_kind": "basis", "catalog_revision": "catalogue"},
+        "indexByName": {name: place for place, name in enumerate(order)},
     }
     words = {
         "0": models.ValueMappingResult(text="no", color=_AWAY),

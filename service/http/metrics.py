@@ -1,4 +1,4 @@
-"""What Prometheus sees. Names and labels are few and fixed: route templates, never paths or ids.
+"""What Prometheus sees. Names and labels are few and fixed: route templates, never paths; scenarios up to a limit.
 
 With PROMETHEUS_MULTIPROC_DIR set (`stepcast serve` sets it) the figures are those of all workers together.
 """
@@ -46,7 +46,6 @@ _estimate_seconds = Histogram(
     buckets=_ESTIMATE_SECONDS,
     registry=_OWN,
 )
-
 _connections = Gauge(
     "stepcast_database_connections",
     "Connections of the pools of all workers, as each was when it last changed.",

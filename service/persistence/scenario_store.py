@@ -147,7 +147,7 @@ class SqlScenarioStore:
         """Return the tracked ones with their newest answers, newest first."""
         with self._database.reading() as connection:
             rows = connection.execute(_TRACKED.limit(limit)).all()
-        return [TrackedScenario(**{**row._mapping, "estimate": orjson.loads(row.estimate)}) for row in rows]
+        return [TrackedScenario(**{**row._mapping, "estimate": _estimate(row.estimate)}) for row in rows]
 
     def evaluations(self, scenario_id: str, *, limit: int, cursor: str | None = None) -> Page[Evaluation]:
         """Return a page of its answers, newest first, or raise ScenarioNotFound."""
@@ -250,6 +250,13 @@ def _evaluation_row(scenario_id: str, number: int, evaluation: Evaluation) -> di
         "estimate": evaluation.estimate,
         "created_at": evaluation.created_at,
     }
+
+
+def _estimate(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:  # a whole number that no float holds
+        return json.loads(text)
 
 
 def _from_row(row: Row[Any]) -> Scenario:

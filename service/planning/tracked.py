@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -96,7 +96,7 @@ def _exposed_seconds(result: Mapping[str, Any]) -> Any:
 
 
 def _figure(name: str, value: Any) -> Iterator[tuple[str, float]]:
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max:  # not NaN
         yield name, float(value)
 
 

@@ -304,7 +304,7 @@ def test_tracked_scenarios_come_newest_first_with_their_newest_answer(
     first, _ = store.add(replace(NEW, name="first"), ESTIMATE)
     store.add(replace(NEW, name="untracked", tracked=False), ESTIMATE)
     second, _ = store.add(replace(NEW, name="second"), {**ESTIMATE, "inputs": {"system": {"id": "ours"}, "model": "m"}})
-    again = ESTIMATE | {"result": {"seconds": 2.0}}
+    again = ESTIMATE | {"result": {"seconds": 2.0, "steps": 10**400}}
     with database.writing() as connection:
         row = {"scenario_id": first.id, "number": 2, "id": new_id(), "engine_version": "0", "catalog_revision": "r"}
         connection.execute(

@@ -71,6 +71,7 @@ def test_a_collective_s_exposed_time_is_the_one_it_states() -> None:
         ("of-a-later-version", {"seconds": 2.0}, {"low": 1.0}),
         ("collective", {"seconds": "2 s"}, {"low": None, "high": float("nan")}),
         ("collective", {"seconds": float("inf"), "fits": "yes", "breakdown": 3}, {"low": True}),
+        ("collective", {"seconds": 10**400, "gpus": -(10**400)}, {"low": float("-inf")}),
         ("collective", None, [1.0, 3.0]),
         ("collective", {"breakdown": {"data_parallel_exposed": None}}, "wide"),
     ],
