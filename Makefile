@@ -46,6 +46,9 @@ calibrate: $(VENV)/.dev  ## fit the constants again
 	@$(BIN)/stepcast accuracy collectives --markdown docs/accuracy.md > /dev/null
 	@$(BIN)/python -m validation.plots
 
+dashboards: $(VENV)/.dev  ## write dashboards/stepcast.json again
+	@$(BIN)/python -m dashboards.generate
+
 tour: $(VENV)/.dev  ## run the README's curl tour and write its output into the README
 	@$(BIN)/python -m tests.readme_tour
 
@@ -76,4 +79,4 @@ $(VENV)/.dev: $(VENV)/.serve requirements-dev.txt
 	@$(PIP) --require-hashes -r requirements-dev.txt
 	@touch $@
 
-.PHONY: help serve test lint format bench calibrate tour lock clean
+.PHONY: help serve test lint format bench calibrate dashboards tour lock clean

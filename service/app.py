@@ -9,6 +9,7 @@ from flask import Flask
 from service.catalog.calibrations import load_calibrations
 from service.catalog.catalog import Catalog, load_shipped_catalog
 from service.http.api import build
+from service.http.metrics import show_connections
 from service.persistence.catalog_source import MergedCatalogSource
 from service.persistence.catalog_store import SqlCatalogStore
 from service.persistence.database import open_database
@@ -32,6 +33,7 @@ def create_app(settings: Settings) -> Flask:
     database = open_database(
         settings.database_url, sqlite_synchronous=settings.sqlite_synchronous, threads=settings.threads
     )
+    database.report_connections(show_connections)
     catalog_entries = SqlCatalogStore(database)
     return build(
         Services(

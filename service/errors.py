@@ -13,6 +13,7 @@
       x ScenarioNotFound          no such scenario
       x CatalogEntryConflict      the id is taken, or the entry is shipped and read-only
       x IdempotencyConflict       the key was used for another request
+      x StaleRevision             it was changed since it was read
       x StoreUnavailable          the database is away; try again
       x StoreFull                 the database has no room left
     CatalogDefect                 not in that tree: a shipped file is wrong. The process does not start
@@ -130,6 +131,13 @@ class IdempotencyConflict(StepcastError):
 
     code = "idempotency-conflict"
     title = "The idempotency key belongs to another request"
+
+
+class StaleRevision(StepcastError):
+    """It was changed since it was read: read it again, and send the ETag that it has now as If-Match."""
+
+    code = "stale-revision"
+    title = "It was changed in between"
 
 
 class StoreUnavailable(StepcastError):

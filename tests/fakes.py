@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -13,10 +13,18 @@ from flask import Flask
 
 from service.app import load_catalog
 from service.catalog.catalog import Catalog
-from service.errors import CatalogEntryConflict, FieldProblem, IdempotencyConflict, InvalidScenario, ScenarioNotFound
+from service.errors import (
+    CatalogEntryConflict,
+    FieldProblem,
+    IdempotencyConflict,
+    InvalidScenario,
+    ScenarioNotFound,
+    StaleRevision,
+)
 from service.http.api import build
-from service.planning.scenarios import Evaluation, NewScenario, Page, Scenario, ScenarioFilter
+from service.planning.scenarios import Evaluation, NewScenario, Page, Scenario, ScenarioChanges, ScenarioFilter
 from service.planning.stores import CustomEntry, Services
+from service.planning.tracked import TrackedScenario
 from service.settings import Settings
 
 
@@ -54,6 +62,15 @@ class FakeScenarios:
             raise ScenarioNotFound(f"no scenario {scenario_id!r}")
         return self.kept[scenario_id]
 
+    def change(self, scenario_id: str, changes: ScenarioChanges, revisions: Collection[int] | None) -> Scenario:
+        kept = self.get(scenario_id)
+        if revisions is not None and kept.revision not in revisions:
+            raise StaleRevision("it was changed since it was read")
+        given = {name: value for name, value in asdict(changes).items() if value is not None}
+        new = replace(kept, **given, revision=kept.revision + 1, updated_at=datetime.now(UTC))
+        self.kept[scenario_id] = new
+        return new
+
     def list(self, where: ScenarioFilter, *, limit: int, cursor: str | None = None) -> Page[Scenario]:
         found = [
             scenario
@@ -68,6 +85,16 @@ class FakeScenarios:
         start = int(cursor or 0)
         more = len(found) > start + limit
         return Page(found[start : start + limit], str(start + limit) if more else None)
+
+    def tracked(self, *, limit: int) -> Sequence[TrackedScenario]:
+        found = [scenario for scenario in reversed(self.kept.values()) if scenario.tracked]
+        return [
+            TrackedScenario(
+                each.id, each.name, each.kind, each.evaluation.estimate["inputs"].get("model"),
+                each.evaluation.estimate["inputs"].get("system"), each.evaluation.created_at, each.evaluation.estimate,
+            )
+            for each in found[:limit]
+        ]  # fmt: skip
 
     def evaluations(self, scenario_id: str, *, limit: int, cursor: str | None = None) -> Page[Evaluation]:
         return Page([self.get(scenario_id).evaluation], None)
@@ -91,6 +118,9 @@ class FakeCatalogEntries:
         entry = CustomEntry(kind, document, 1)
         self.kept.append(entry)
         return entry
+
+    def latest(self) -> Catalog:
+        return self.current()
 
     def current(self) -> Catalog:
         return shipped_catalog().with_custom((each.kind, each.document, each.revision) for each in self.kept)

@@ -108,12 +108,18 @@ class PostgresServer:
                     raise RuntimeError(f"Postgres did not start:\n{self._log.read_text()}") from None
                 time.sleep(0.05)
 
+    def processes(self) -> list[psutil.Process]:
+        """Return the server's first process and those it made; each leads a session of its own."""
+        if self._process is None:
+            return []
+        server = psutil.Process(self._process.pid)
+        return [server, *server.children(recursive=True)]
+
     def kill(self) -> None:
         """End every process of the server as a power cut would: SIGKILL, nothing flushed or said."""
         if self._process is None:
             return
-        server = psutil.Process(self._process.pid)
-        for process in [server, *server.children(recursive=True)]:  # each leads a session of its own
+        for process in self.processes():
             with suppress(psutil.NoSuchProcess):
                 process.kill()
         self._process.wait()

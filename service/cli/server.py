@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from gunicorn.app.base import BaseApplication
 from gunicorn.glogging import Logger
 
+from service.cli.metrics_folder import MetricsFolder
 from service.json_log import log_to_stderr
 from service.settings import Settings
 
@@ -22,9 +21,9 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._own_metrics_dir = not os.environ.get(_METRICS_DIR)
-        if self._own_metrics_dir:
-            os.environ[_METRICS_DIR] = tempfile.mkdtemp(prefix="stepcast-metrics-")
+        self._metrics_folder = None if os.environ.get(_METRICS_DIR) else MetricsFolder()
+        if self._metrics_folder is not None:
+            os.environ[_METRICS_DIR] = str(self._metrics_folder.path)
         from service.app import create_app  # only now: metrics read the environment when they are imported
         from service.cli.worker import ProblemWorker
 
@@ -66,8 +65,8 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
             file.unlink()
 
     def _remove_metrics(self, _server: Any) -> None:
-        if self._own_metrics_dir:
-            shutil.rmtree(os.environ[_METRICS_DIR], ignore_errors=True)
+        if self._metrics_folder is not None:
+            self._metrics_folder.remove()
 
 
 class _JsonLog(Logger):  # type: ignore[misc]

@@ -41,7 +41,7 @@ def readyz() -> Response:
 
 def metrics() -> Response:
     """Answer Prometheus."""
-    page, content_type = exposition(request.headers.get("Accept", ""), __version__, services().database)
+    page, content_type = exposition(request.headers.get("Accept", ""), services())
     return Response(page, content_type=content_type)
 
 

@@ -23,6 +23,7 @@ STATUS_OF: Final[dict[type[errors.StepcastError], int]] = {
     errors.ScenarioNotFound: 404,
     errors.CatalogEntryConflict: 409,
     errors.IdempotencyConflict: 409,
+    errors.StaleRevision: 412,
     errors.StoreUnavailable: 503,
     errors.StoreFull: 507,
 }
@@ -81,6 +82,12 @@ _OWN = (
         "The request makes no sense",
         "The request can be read, but fields are unknown, missing or out of range. `errors` lists every one, with what "
         "would be taken.",
+    ),
+    ProblemType(
+        "if-match-needed",
+        428,
+        "Say what you change",
+        "Send the ETag that came with what you read as If-Match, so that nobody's change is lost; `*` changes any.",
     ),
     ProblemType(
         "internal-error",

@@ -22,6 +22,10 @@ class MergedCatalogSource:
         merged_at, catalog = self._merged
         return catalog if merged_at == self._store.revision() else self._merge()
 
+    def latest(self) -> Catalog:
+        """Return the catalogue as this process saw it last, without asking the database."""
+        return self._merged[1]
+
     def _merge(self) -> Catalog:
         with self._lock:
             # Asked before the entries are read: if more are added in between, the next call merges again.

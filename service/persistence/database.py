@@ -7,14 +7,14 @@ import os
 import sqlite3
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from select import select
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DisconnectionError
 
 from service.errors import StoreFull, StoreUnavailable
@@ -68,6 +68,20 @@ class SqlDatabase:
                 return migrations.standing(connection)
         except (StoreUnavailable, StoreFull) as refusal:
             return False, refusal.detail
+
+    def report_connections(self, report: Callable[[int, int], None]) -> None:
+        """Have `report` told (in use, idle) of the pool whenever a connection is taken or given back."""
+        engine = self.engine
+
+        @event.listens_for(engine, "checkout")
+        def taken(*_: Any) -> None:
+            pool = cast(QueuePool, engine.pool)  # asked for each time: a fork replaces it
+            report(pool.checkedout(), pool.checkedin())
+
+        @event.listens_for(engine, "checkin")
+        def given_back(*_: Any) -> None:  # told just before it is
+            pool = cast(QueuePool, engine.pool)
+            report(max(0, pool.checkedout() - 1), min(pool.size(), pool.checkedin() + 1))
 
     def close(self) -> None:
         """Close every idle connection; the next use opens anew."""

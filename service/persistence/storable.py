@@ -8,16 +8,16 @@ from dataclasses import fields
 from typing import Any
 
 from service.errors import FieldProblem, InvalidScenario
-from service.planning.scenarios import NewScenario
+from service.planning.scenarios import NewScenario, ScenarioChanges
 
 MAX_NAME_CHARACTERS = 500  # Postgres indexes values of up to 2.7 kB
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-def refuse_unstorable(scenario: NewScenario) -> None:
+def refuse_unstorable(scenario: NewScenario | ScenarioChanges) -> None:
     """Raise InvalidScenario with every text that could not be kept on SQLite and Postgres alike."""
     problems = [problem for field in fields(scenario) for problem in _found(getattr(scenario, field.name), field.name)]
-    if len(scenario.name) > MAX_NAME_CHARACTERS:
+    if isinstance(scenario, NewScenario) and len(scenario.name) > MAX_NAME_CHARACTERS:
         problems.append(FieldProblem("/name", "too long", len(scenario.name), {"max": MAX_NAME_CHARACTERS}))
     if problems:
         raise InvalidScenario("The scenario holds text that cannot be kept.", problems)

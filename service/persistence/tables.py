@@ -21,6 +21,7 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     Uuid,
+    text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
@@ -73,6 +74,8 @@ scenarios = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
     *(Index(None, filtered, "id") for filtered in ("name", "model", "system")),
+    # Few among many, asked for at every scrape.
+    Index("ix_scenarios_tracked", "id", postgresql_where=text("tracked"), sqlite_where=text("tracked = 1")),
 )
 
 evaluations = Table(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
+
+from service.planning.tracked import TrackedScenario
 
 Item = TypeVar("Item")
 
@@ -20,6 +22,15 @@ class NewScenario:
     tags: tuple[str, ...] = ()
     tracked: bool = False
     notes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioChanges:
+    """What to change of a kept one; None leaves it. Its question is not among them: that is another scenario."""
+
+    tags: tuple[str, ...] | None = None
+    tracked: bool | None = None
+    notes: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +92,17 @@ class ScenarioStore(Protocol):
     def get(self, scenario_id: str) -> Scenario:
         """Return one, or raise ScenarioNotFound."""
 
+    def change(self, scenario_id: str, changes: ScenarioChanges, revisions: Collection[int] | None) -> Scenario:
+        """Change one that is at one of these revisions (None: at any), and return it.
+
+        Raises ScenarioNotFound, or StaleRevision when it is at another.
+        """
+
     def list(self, where: ScenarioFilter, *, limit: int, cursor: str | None = None) -> Page[Scenario]:
         """Return a page, newest first. Raises InvalidScenario at ``/cursor`` for one that this list did not give."""
+
+    def tracked(self, *, limit: int) -> Sequence[TrackedScenario]:
+        """Return the tracked ones, newest first."""
 
     def evaluations(self, scenario_id: str, *, limit: int, cursor: str | None = None) -> Page[Evaluation]:
         """Return a page of its answers, newest first, or raise ScenarioNotFound."""

@@ -52,6 +52,9 @@ class CatalogSource(Protocol):
     def current(self) -> Catalog:
         """Return it, rebuilt only when a custom entry changed anywhere."""
 
+    def latest(self) -> Catalog:
+        """Return it as this process saw it last, which needs no database."""
+
 
 class TokenStore(Protocol):
     """API tokens; kept as SHA-256, so that the database never holds a usable one."""

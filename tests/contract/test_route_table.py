@@ -22,6 +22,7 @@ GET  /v1/estimates/collective                read
 GET  /v1/scenarios                           read
 GET  /v1/scenarios/<scenario_id>             read
 GET  /v1/scenarios/<scenario_id>/evaluations read
+PATCH /v1/scenarios/<scenario_id>            write
 POST /v1/catalog/<kind>                      write
 POST /v1/estimates/collective                read
 POST /v1/scenarios                           write

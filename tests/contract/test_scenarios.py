@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
 
 from service.http.v1.scenarios import EvaluationSchema, ScenarioSchema
 from tests.contract.asking import QUESTION, changed, error_at, post, problem_of
@@ -127,6 +129,57 @@ def test_the_history_has_every_answer(client: FlaskClient) -> None:
     page = client.get(f"{PATH}/{kept['id']}/evaluations").get_json()
     assert page == {"items": [kept["evaluation"]], "next_cursor": None}
     assert EvaluationSchema().validate(page["items"][0]) == {}
+
+
+def _patch(client: FlaskClient, kept: TestResponse, body: Any, **headers: str) -> TestResponse:
+    path = kept.headers["Location"]
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return client.patch(path, data=json.dumps(body), content_type="application/json", headers=named)
+
+
+def test_tags_tracked_and_notes_change_and_nothing_else(client: FlaskClient) -> None:
+    kept = post(client, SCENARIO | {"tracked": True}, PATH)
+    answer = _patch(client, kept, {"tracked": False, "notes": "enough"}, If_Match=kept.headers["ETag"])
+    assert answer.status_code == 200
+    before, after = kept.get_json(), answer.get_json()
+    assert ScenarioSchema().validate(after) == {}
+    moved = {"tracked": False, "notes": "enough", "revision": 2, "updated_at": after["updated_at"]}
+    assert after == before | moved
+    assert answer.headers["ETag"] == '"2"'
+    assert client.get(kept.headers["Location"]).get_json() == after
+    assert _patch(client, kept, {"tags": []}, If_Match='"7", "2"').get_json()["tags"] == []
+    assert _patch(client, kept, {"tracked": True}, If_Match="*").get_json()["revision"] == 4
+
+
+@pytest.mark.parametrize("etag", ['"2"', 'W/"1"', '"one"', '"01"', '"99999999999999999999"', '""'])
+def test_a_change_of_what_is_not_there_any_more_is_refused(client: FlaskClient, etag: str) -> None:
+    kept = post(client, SCENARIO, PATH)
+    assert problem_of(_patch(client, kept, {"tracked": True}, If_Match=etag), 412)["type"] == "/problems/stale-revision"
+    assert client.get(kept.headers["Location"]).get_json() == kept.get_json()
+
+
+def test_a_change_says_of_what(client: FlaskClient) -> None:
+    kept = post(client, SCENARIO, PATH)
+    assert problem_of(_patch(client, kept, {"tracked": True}), 428)["type"] == "/problems/if-match-needed"
+    answer = client.patch(f"{PATH}/nothing", json={"tracked": True}, headers={"If-Match": "*"})
+    problem_of(answer, 404)
+
+
+@pytest.mark.parametrize(
+    ("pointer", "body"),
+    [
+        ("", {}),
+        ("", {"tracked": None}),
+        ("/inputs", {"inputs": {}}),
+        ("/name", {"name": "other"}),
+        ("/tracked", {"tracked": "no"}),
+        ("/tags/0", {"tags": [""]}),
+        ("/notes", {"notes": "nul \x00"}),
+    ],
+)
+def test_changes_that_make_no_sense(client: FlaskClient, pointer: str, body: Any) -> None:
+    kept = post(client, SCENARIO, PATH)
+    error_at(problem_of(_patch(client, kept, body, If_Match="*"), 422), pointer)
 
 
 @pytest.mark.parametrize("scenario_id", ["nothing", "x" * 500, "%00", "%ff", "a%20b"])

@@ -5,15 +5,22 @@ from __future__ import annotations
 import json
 import logging
 import re
+import threading
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
+from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from service.errors import StoreUnavailable
+from service.http import metrics
 from service.http.api import build
 from service.http.problem_types import PROBLEM_TYPES
+from service.planning.tracked import TrackedScenario
 from tests.contract.asking import QUESTION, post, problem_of
-from tests.fakes import FakeDatabase, fake_app, fake_services
+from tests.fakes import FakeDatabase, FakeScenarios, fake_app, fake_services
 
 
 def test_health_needs_nothing_and_readiness_the_database() -> None:
@@ -35,7 +42,7 @@ def test_metrics_count_by_route_template_and_never_by_path() -> None:
     client.get("/secret/path/4711")
     client.open("/healthz", method="BREW")
     page = client.get("/metrics").text
-    families = {family.name: family for family in text_string_to_metric_families(page)}
+    families = _families(page)
     assert all(name.startswith("stepcast_") for name in families)
     assert families["stepcast_database_up"].samples[0].value == 1
     assert families["stepcast_build_info"].samples[0].labels["version"]
@@ -54,6 +61,70 @@ def test_metrics_count_by_route_template_and_never_by_path() -> None:
     } <= counted
     assert "secret" not in page
     assert "dgx-h100" not in page
+
+
+def _families(page: str) -> dict[str, Metric]:
+    return {family.name: family for family in text_string_to_metric_families(page)}
+
+
+def test_a_tracked_scenario_is_shown_with_its_answer_s_figures() -> None:
+    client = fake_app().test_client()
+    question = {**QUESTION, "overlap_window_seconds": 0.0001}
+    for name, tracked in (("ours", True), ("untracked", False)):
+        body = {"name": name, "kind": "collective", "inputs": question, "tracked": tracked}
+        kept = post(client, body, "/v1/scenarios").get_json()
+        if tracked:
+            evaluation, scenario_id = kept["evaluation"], kept["id"]
+    families = _families(client.get("/metrics").text)
+    labels = {"scenario": "ours", "kind": "collective", "model": "", "system": "dgx-h100"}
+    shown = {
+        name.removeprefix("stepcast_scenario_"): [(sample.labels, sample.value) for sample in family.samples]
+        for name, family in families.items()
+        if name.startswith("stepcast_scenario_") and name != "stepcast_scenario_info"
+    }
+    evaluated = datetime.fromisoformat(evaluation["created_at"]).timestamp()
+    assert shown == {
+        "headline_seconds": [(labels, evaluation["result"]["seconds"])],
+        "range_low_seconds": [(labels, evaluation["range"]["low"])],
+        "range_high_seconds": [(labels, evaluation["range"]["high"])],
+        "exposed_communication_seconds": [(labels, evaluation["result"]["exposed_seconds"])],
+        "gpus": [(labels, 8.0)],
+        "evaluated_timestamp_seconds": [(labels, pytest.approx(evaluated, abs=1e-3))],
+    }
+    (info,) = families["stepcast_scenario_info"].samples
+    assert info.labels["id"] == scenario_id
+    build = families["stepcast_build_info"].samples[0].labels
+    for name in ("engine_version", "catalog_revision"):
+        assert info.labels[name] == evaluation[name] == build[name]
+
+
+def test_without_a_database_the_other_metrics_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Leaves(FakeScenarios):
+        def tracked(self, *, limit: int) -> Sequence[TrackedScenario]:
+            raise StoreUnavailable("it went away")
+
+    class Hangs(FakeScenarios):
+        def tracked(self, *, limit: int) -> Sequence[TrackedScenario]:
+            released.wait(10)
+            return []
+
+    monkeypatch.setattr(metrics, "PATIENCE_SECONDS", 0.2)
+    released = threading.Event()
+    for services in (
+        replace(fake_services(), database=FakeDatabase(up=False)),
+        replace(fake_services(), scenarios=Leaves()),
+        replace(fake_services(), scenarios=Hangs()),
+    ):
+        client = build(services).test_client()
+        client.get("/healthz")
+        answer = client.get("/metrics")
+        assert answer.status_code == 200
+        families = _families(answer.text)
+        assert families["stepcast_database_up"].samples[0].value == 0
+        assert families["stepcast_build_info"].samples[0].value == 1
+        assert families["stepcast_http_requests"].samples
+        assert not any(name.startswith(("stepcast_scenario_", "stepcast_tracked_")) for name in families)
+    released.set()
 
 
 def test_the_docs_load_nothing_from_elsewhere() -> None:

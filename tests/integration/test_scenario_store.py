@@ -14,12 +14,12 @@ import psycopg
 import pytest
 from sqlalchemy import func, insert, select, update
 
-from service.errors import IdempotencyConflict, InvalidScenario, ScenarioNotFound
+from service.errors import IdempotencyConflict, InvalidScenario, ScenarioNotFound, StaleRevision
 from service.persistence.database import SqlDatabase, open_database
 from service.persistence.identifiers import new_id
-from service.persistence.scenario_store import SqlScenarioStore
+from service.persistence.scenario_store import _TRACKED, SqlScenarioStore
 from service.persistence.tables import evaluations, scenarios
-from service.planning.scenarios import NewScenario, Scenario, ScenarioFilter
+from service.planning.scenarios import NewScenario, Scenario, ScenarioChanges, ScenarioFilter
 
 EVERYTHING = ScenarioFilter()
 INPUTS = {"system": "h100", "collective": "all_reduce", "gpus": 8, "size_bytes": 1_000_000}
@@ -255,3 +255,82 @@ def test_another_process_s_database_shows_it_at_once(database: SqlDatabase, data
     kept, _ = SqlScenarioStore(database).add(NEW, ESTIMATE)
     assert reader.get(kept.id) == kept
     other.close()
+
+
+def test_a_change_moves_the_revision_and_leaves_the_rest(store: SqlScenarioStore) -> None:
+    kept, _ = store.add(NEW, ESTIMATE)
+    changed = store.change(kept.id.upper(), ScenarioChanges(tracked=False, tags=("other é",)), {1, 5})
+    assert changed == replace(kept, tracked=False, tags=("other é",), revision=2, updated_at=changed.updated_at)
+    assert changed.updated_at >= kept.updated_at
+    assert store.get(kept.id) == changed
+    assert store.tracked(limit=10) == []
+    assert _names(store, ScenarioFilter(tag="other é")) == ["first"]
+    with pytest.raises(StaleRevision, match="revision 2"):
+        store.change(kept.id, ScenarioChanges(notes="lost"), {1})
+    with pytest.raises(StaleRevision):
+        store.change(kept.id, ScenarioChanges(notes="lost"), set())
+    assert store.get(kept.id) == changed
+    assert store.change(kept.id, ScenarioChanges(notes=""), None).notes == ""
+    for scenario_id in (new_id(), "no such id"):
+        with pytest.raises(ScenarioNotFound):
+            store.change(scenario_id, ScenarioChanges(tracked=True), None)
+    with pytest.raises(InvalidScenario):
+        store.change(kept.id, ScenarioChanges(notes="nul \x00"), None)
+
+
+def test_of_two_who_change_the_same_revision_one_is_told(store: SqlScenarioStore) -> None:
+    kept, _ = store.add(NEW, ESTIMATE)
+    outcomes: list[str] = []
+
+    def change(number: int) -> None:
+        try:
+            store.change(kept.id, ScenarioChanges(notes=str(number)), {1})
+            outcomes.append("changed")
+        except StaleRevision:
+            outcomes.append("stale")
+
+    threads = [threading.Thread(target=change, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["changed", "stale", "stale", "stale"]
+    assert store.get(kept.id).revision == 2
+
+
+def test_tracked_scenarios_come_newest_first_with_their_newest_answer(
+    store: SqlScenarioStore, database: SqlDatabase
+) -> None:
+    first, _ = store.add(replace(NEW, name="first"), ESTIMATE)
+    store.add(replace(NEW, name="untracked", tracked=False), ESTIMATE)
+    second, _ = store.add(replace(NEW, name="second"), {**ESTIMATE, "inputs": {"system": {"id": "ours"}, "model": "m"}})
+    again = ESTIMATE | {"result": {"seconds": 2.0, "steps": 10**400}}
+    with database.writing() as connection:
+        row = {"scenario_id": first.id, "number": 2, "id": new_id(), "engine_version": "0", "catalog_revision": "r"}
+        connection.execute(
+            insert(evaluations), row | {"estimate": again, "created_at": datetime(2026, 1, 2, tzinfo=UTC)}
+        )
+        connection.execute(update(scenarios).where(scenarios.c.id == first.id).values(evaluation_count=2))
+    found = store.tracked(limit=10)
+    assert [(each.id, each.name, each.kind) for each in found] == [
+        (second.id, "second", "collective"),
+        (first.id, "first", "collective"),
+    ]
+    assert [(each.model, each.system) for each in found] == [("m", "ours"), (None, "dgx-h100")]
+    assert found[1].estimate == again
+    assert found[1].evaluated_at == datetime(2026, 1, 2, tzinfo=UTC)
+    assert found[0].evaluated_at == second.evaluation.created_at
+    assert [each.name for each in store.tracked(limit=1)] == ["second"]
+
+
+def test_tracked_scenarios_are_found_without_reading_the_others(store: SqlScenarioStore, database: SqlDatabase) -> None:
+    for number in range(200):
+        store.add(replace(NEW, name=str(number), tracked=number == 7), ESTIMATE)
+    dialect = database.engine.dialect
+    query = _TRACKED.limit(1001).compile(dialect=dialect, compile_kwargs={"literal_binds": True})
+    explain = "EXPLAIN QUERY PLAN" if dialect.name == "sqlite" else "EXPLAIN"
+    with database.writing() as connection:
+        if dialect.name == "postgresql":
+            connection.exec_driver_sql("ANALYZE scenarios")
+        plan = str(connection.exec_driver_sql(f"{explain} {query}").all())
+    assert "ix_scenarios_tracked" in plan

@@ -21,9 +21,10 @@ from service.http.refusals import Refused, inside, invalid_request
 from service.http.strict_schema import StrictSchema
 from service.http.v1.estimate_kinds import KINDS
 from service.http.v1.scenario_fields import InputsField, TagsField
-from service.planning.scenarios import Evaluation, NewScenario, Scenario, ScenarioFilter
+from service.planning.scenarios import Evaluation, NewScenario, Scenario, ScenarioChanges, ScenarioFilter
 
 _ID: Final = re.compile(r"[0-9A-Za-z-]{1,64}", re.ASCII)
+_REVISION: Final = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
 _IDEMPOTENCY_KEY: Final = re.compile(r"[!-~]{1,200}", re.ASCII)
 
 
@@ -36,6 +37,14 @@ class NewScenarioSchema(StrictSchema):
     tags = TagsField(metadata={"description": "To find it again."})
     tracked = Switch(load_default=False, metadata={"description": "Whether /metrics shows its headline."})
     notes = Text(shortest=0, longest=10_000, metadata={"description": "Anything."})
+
+
+class ScenarioChangesSchema(StrictSchema):
+    """What to change of a kept scenario; what is left out stays."""
+
+    tags = TagsField(metadata={"description": "Instead of those it has."})
+    tracked = Switch(metadata={"description": "Whether /metrics shows its headline."})
+    notes = Text(shortest=0, longest=10_000, metadata={"description": "Instead of those it has."})
 
 
 class EvaluationSchema(EstimateSchema):
@@ -73,7 +82,7 @@ class ScenarioQuery(PageQuery):
     name = Text(longest=200, metadata={"description": "With this name."})
 
 
-_NEW, _QUERY, _PAGE_QUERY = NewScenarioSchema(), ScenarioQuery(), PageQuery()
+_NEW, _CHANGES, _QUERY, _PAGE_QUERY = NewScenarioSchema(), ScenarioChangesSchema(), ScenarioQuery(), PageQuery()
 
 
 def create() -> Response:
@@ -96,6 +105,23 @@ def get(scenario_id: str) -> Response:
     kept = services().scenarios.get(_known_form(scenario_id))
     if request.if_none_match.contains_weak(str(kept.revision)):
         return Response(status=304, headers={"ETag": _etag(kept)})
+    return json_response(scenario_document(kept), headers={"ETag": _etag(kept)})
+
+
+def change(scenario_id: str) -> Response:
+    """Change tags, tracked or notes of one that is as If-Match says."""
+    take_no_query()
+    revisions = _revisions_to_change()
+    document = read_json_object(request)
+    try:
+        given = {name: value for name, value in _CHANGES.load(document).items() if value is not None}
+    except ValidationError as error:
+        raise invalid_request(_CHANGES.problems(error, document)) from None
+    if not given:
+        raise invalid_request([FieldProblem("", "changes nothing", document, list(_CHANGES.fields))])
+    if "tags" in given:
+        given["tags"] = tuple(given["tags"])
+    kept = services().scenarios.change(_known_form(scenario_id), ScenarioChanges(**given), revisions)
     return json_response(scenario_document(kept), headers={"ETag": _etag(kept)})
 
 
@@ -179,6 +205,16 @@ def _idempotency_key() -> str | None:
     return key
 
 
+def _revisions_to_change() -> frozenset[int] | None:
+    """Return the revisions that If-Match has, or None for any. A tag that none of ours can be matches nothing."""
+    if "If-Match" not in request.headers:
+        raise Refused("if-match-needed", "the header If-Match must say which revision is changed: send the ETag")
+    if request.if_match.star_tag:
+        return None
+    tags = (tag or "" for tag in request.if_match.as_set())  # Werkzeug has None for an empty one
+    return frozenset(int(tag) for tag in tags if _REVISION.fullmatch(tag))
+
+
 def _known_form(scenario_id: str) -> str:
     """Return an id that can be one; anything else names no scenario, and some of it no database would take."""
     if not _ID.fullmatch(scenario_id):
@@ -218,6 +254,13 @@ _KEY = {
     "description": "Makes retries safe: the same key with the same body gives the scenario that was kept first.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]+$"},
 }
+_IF_MATCH = {
+    "name": "If-Match",
+    "in": "header",
+    "required": True,
+    "description": "The ETag that came with what is changed, or `*`.",
+    "schema": {"type": "string", "minLength": 1},
+}
 _HEADERS = {"Location": "Path of the scenario.", "ETag": "Its revision."}
 
 OPERATIONS = (
@@ -237,6 +280,12 @@ OPERATIONS = (
             304: Answer("It is what If-None-Match says."),
         },
         "read", problems=(404, 406, 422),
+    ),
+    Operation(
+        "PATCH", "/v1/scenarios/<scenario_id>", "change_scenario", "Scenarios", "Change tags, tracked or notes", change,
+        {200: Answer("As it is now.", _KEPT, headers={"ETag": _HEADERS["ETag"]})}, "write", body=_CHANGES,
+        body_examples={"untrack": {"tracked": False}}, parameters=(_IF_MATCH,),
+        problems=(400, 404, 406, 412, 413, 415, 422, 428, 507),
     ),
     Operation(
         "GET", "/v1/scenarios/<scenario_id>/evaluations", "list_evaluations", "Scenarios",

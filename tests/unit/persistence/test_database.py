@@ -81,3 +81,18 @@ def test_a_forked_child_has_connections_of_its_own(database: SqlDatabase) -> Non
     with database.reading() as connection:
         assert connection.connection.driver_connection is parents
         assert connection.exec_driver_sql("SELECT 1").scalar() == 1
+
+
+def test_the_pool_tells_how_many_connections_it_has(sqlite_url: str) -> None:
+    database = open_database(sqlite_url, threads=1)
+    told: list[tuple[int, int]] = []
+    database.report_connections(lambda in_use, idle: told.append((in_use, idle)))
+    with database.reading(), database.reading():
+        pass
+    # taken, another beyond the one that is kept, one given back and kept, the other given back and closed
+    assert told == [(1, 0), (2, 0), (1, 1), (0, 1)]
+    database.forget_parent()  # as a fork does: a new pool, which tells as well
+    with database.reading():
+        pass
+    assert told[4:] == [(1, 0), (0, 1)]
+    database.close()
