@@ -46,6 +46,11 @@ calibrate: $(VENV)/.dev  ## fit the constants again
 	@$(BIN)/stepcast accuracy collectives --markdown docs/accuracy.md > /dev/null
 	@$(BIN)/python -m validation.plots
 
+calibrate-inference: $(VENV)/.dev  ## fit the serving engines again, and write their pages (two minutes)
+	@$(BIN)/python -m validation.fit_inference > /dev/null
+	@$(BIN)/python -m validation.one_b200
+	@$(BIN)/stepcast accuracy inference --markdown docs/accuracy-inference.md > /dev/null
+
 dashboards: $(VENV)/.dev  ## write dashboards/stepcast.json again
 	@$(BIN)/python -m dashboards.generate
 

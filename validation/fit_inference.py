@@ -108,15 +108,16 @@ def fitted_file() -> str:
     lines = [
         f"# Written by `{COMMAND}`; do not edit. Rows: validation/inference.csv, role fit, each with its URL.",
         "# Times and ratios are fitted; memory, sequences and tokens of a step are the engines' documented defaults.",
-        "# generic: the geometric mean of trtllm and vllm, whose rows are many. residuals: measured over predicted output tokens/s (or the",
-        "# inverse of TPOT) of all scored rows, the middle 90 %; the first that an estimate is of is taken.",
+        "# generic: the geometric mean of trtllm and vllm, whose rows are many. residuals: measured over predicted",
+        "# output tokens/s (or the inverse of TPOT) of all scored rows, the middle 90 %; the first stratum that an",
+        "# estimate is of is taken.",
         "id: inference-engines",
         "kind: inference-engines",
         f"fitted_by: {COMMAND}",
         "engines:",
         *(f"  {name}: {{{_written(constants)}}}" for name, constants in engines.items()),
         "residuals:",
-        *_residuals([s for s in scored_servings(catalog, points) if s.figure != "ttft_seconds" and s.predicted > 0]),
+        *residual_lines(scored_figures(catalog)),
     ]
     return "\n".join(lines) + "\n"
 
@@ -136,7 +137,13 @@ def _written(constants: EngineConstants) -> str:
 _KINDS = {"max_throughput": "throughput", "concurrency_point": "concurrency", "min_latency": "latency"}
 
 
-def _residuals(scored: Sequence[ScoredServing]) -> list[str]:
+def scored_figures(catalog: Catalog) -> list[ScoredServing]:
+    """Return the rows that the range is of: throughput, and TPOT as its inverse."""
+    return [s for s in scored_servings(catalog) if s.figure != "ttft_seconds" and s.predicted > 0]
+
+
+def residual_lines(scored: Sequence[ScoredServing]) -> list[str]:
+    """Return the file's residuals, the narrowest strata first."""
     strata: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     for s in scored:
         ratio = s.measured / s.predicted if s.figure == "output_tokens_per_second" else s.predicted / s.measured

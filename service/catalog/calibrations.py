@@ -16,7 +16,7 @@ import yaml
 
 from service.catalog.constants import named_constants, si
 from service.catalog.custom_all_reduce import NOT_MEASURED, CustomAllReduce, load_custom_all_reduce
-from service.catalog.engine_calibrations import EngineCalibrations, load_engine_calibrations
+from service.catalog.engine_calibrations import NO_ENGINES, EngineCalibrations, load_engine_calibrations
 from service.catalog.fabric_calibrations import FabricCalibrations, load_fabric_calibrations
 from service.core.collectives.cost import Algorithm, Protocol
 from service.core.collectives.path import (
@@ -102,9 +102,9 @@ class Calibrations:
     unmeasured: Calibration
     nccl_tuning: Mapping[str, Any]
     fabrics: FabricCalibrations
-    engines: EngineCalibrations
     other_hosts: tuple[Residual, ...] = ()
     custom_all_reduce: CustomAllReduce = NOT_MEASURED
+    engines: EngineCalibrations = NO_ENGINES
     _paths: dict[tuple[Any, ...], CollectivePath] = field(default_factory=dict, repr=False, compare=False)
 
     def for_system(self, system: System) -> Calibration:
@@ -256,9 +256,9 @@ def load_calibrations(folder: Path) -> Calibrations:
         unmeasured,
         MappingProxyType(tuning),
         load_fabric_calibrations(folder),
-        load_engine_calibrations(folder),
         other_hosts,
         load_custom_all_reduce(folder),
+        load_engine_calibrations(folder),
     )
 
 

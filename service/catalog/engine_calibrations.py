@@ -59,6 +59,10 @@ class EngineCalibrations:
         return next(found, self.residuals[-1])
 
 
+NO_ENGINES = EngineCalibrations(MappingProxyType({}), ())
+"""None at all."""
+
+
 @cache
 def load_engine_calibrations(folder: Path) -> EngineCalibrations:
     """Read the file of a folder, once.

@@ -106,6 +106,25 @@ def collectives(markdown: Path | None, json_file: Path | None, csv_file: Path | 
         write_csv(rows, csv_file)
 
 
+@accuracy.command()
+@click.option("--markdown", type=click.Path(path_type=Path), help="Write the page to this file, too.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write every stratum as JSON.")
+@click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="Write every row as CSV.")
+def inference(markdown: Path | None, json_file: Path | None, csv_file: Path | None) -> None:
+    """Predict every published serving figure; print the errors by figure, model, system and format."""
+    from service.cli import inference_accuracy  # here: the planner is not every command's business
+
+    rows = inference_accuracy.shipped_rows()
+    text = inference_accuracy.page(rows)
+    click.echo(text)
+    if markdown:
+        markdown.write_text(text, encoding="utf-8")
+    if json_file:
+        json_file.write_text(json.dumps(inference_accuracy.document(rows), indent=1) + "\n", encoding="utf-8")
+    if csv_file:
+        inference_accuracy.write_csv(rows, csv_file)
+
+
 def every_row(catalog: Catalog) -> list[ScoredRow]:
     """Return every published row of every table, predicted."""
     return [*scored_rows(catalog), *scored_exchanges(catalog)]

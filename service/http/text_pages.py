@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from service.catalog.quantities import format_quantity
 from service.planning.estimates import DerivationLine, Estimate
+from service.planning.tracked import HEADLINES
 
 WIDTH: Final = 100
 _INDENT: Final = "  "
@@ -30,10 +31,11 @@ _UNIT_OF_SUFFIX: Final = {
 _DIMENSION_OF_UNIT: Final = {unit: dimension for dimension, unit in _UNIT_OF_SUFFIX.values() if dimension}
 _SCOPES: Final = ("_per_gpu", "_per_node", "_per_token", "_on_wire")
 
-_SAID_OF_IDEAL: Final = (
-    "At what the links give in one direction; headline_… at the vendor's figure, which sums both directions and which "
-    "no link gives one way."
-)
+_SAID_OF_IDEAL: Final = {
+    "collective": "At what the links give in one direction; headline_… at the vendor's figure, which sums both "
+    "directions and which no link gives one way.",
+    "inference": "The roofline: datasheet bandwidth and dense peaks, and nothing else.",
+}
 
 
 def estimate_page(estimate: Estimate) -> str:
@@ -43,14 +45,16 @@ def estimate_page(estimate: Estimate) -> str:
     answer = _figure(headline, getattr(estimate.result, headline))
     title = f"Stepcast: {estimate.kind} estimate"
     sections = [
-        [title, "=" * len(title), f"{headline} = {answer}   (range {low} to {high}, {estimate.range.basis_kind})"],
+        [
+            title,
+            "=" * len(title),
+            *_wrapped(f"(range {low} to {high}, {estimate.range.basis_kind})", f"{headline} = {answer}   "),
+        ],
         _section("Inputs", _inputs(estimate.inputs)),
         _section("Derivation", _derivation(estimate.derivation)),
         _section("Result", _figures(estimate.result)),
         _section("Range", _range(estimate, headline)),
-        _section(
-            "Ideal: the textbook bound, not a forecast", [*_wrapped(_SAID_OF_IDEAL, _INDENT), *_figures(estimate.ideal)]
-        ),
+        _section("Ideal: the textbook bound, not a forecast", _ideal(estimate)),
         *(_section(name.capitalize(), _table(rows)) for name, rows in _tables(estimate.result)),
         _section("Warnings", _warnings(estimate)),
         [f"engine {estimate.engine_version}, catalogue {estimate.catalog_revision}"],
@@ -67,8 +71,16 @@ def _inputs(inputs: Mapping[str, Any]) -> Iterator[str]:
     named = {name: value for name, value in inputs.items() if value is not None}
     width = max((len(name) for name in named), default=0)
     for name, value in named.items():
-        shown = f"{value.get('id', 'inline')} (inline)" if isinstance(value, Mapping) else _with_si(name, value)
+        shown = _of_mapping(value) if isinstance(value, Mapping) else _with_si(name, value)
         yield from _wrapped(shown, f"{_INDENT}{name:<{width}}  ")
+
+
+def _of_mapping(value: Mapping[str, Any]) -> str:
+    """Return an inline entry by its id, and a part of a question by its figures."""
+    entry = {"kind", "id", "architecture", "accelerator"} & set(value)
+    if entry or not value:
+        return f"{value.get('id', 'inline')} (inline)"
+    return ", ".join(f"{name} {_figure(name, figure)}" for name, figure in value.items())
 
 
 def _derivation(lines: Sequence[DerivationLine]) -> Iterator[str]:
@@ -91,14 +103,22 @@ def _derived(line: DerivationLine) -> str:
 
 def _figures(answer: Any) -> Iterator[str]:
     """Yield a line for every figure of a dataclass: its name, for people, and in SI."""
-    rows = [
-        (field.name, value)
-        for field in fields(answer)
-        if (value := getattr(answer, field.name)) is not None and not isinstance(value, (tuple, list, dict))
-    ]
+    rows = list(_named_figures(answer, ""))
     width = max((len(name) for name, _ in rows), default=0)
     for name, value in rows:
         yield from _wrapped(_with_si(name, value), f"{_INDENT}{name:<{width}}  ")
+
+
+def _named_figures(answer: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+    """Yield every figure with its name, those of parts with the part's before theirs."""
+    for field in fields(answer):
+        value, name = getattr(answer, field.name), prefix + field.name
+        if is_dataclass(value):
+            yield from _named_figures(value, f"{name}.")
+        elif isinstance(value, tuple) and value and all(isinstance(each, str) for each in value):
+            yield name, "; ".join(value)
+        elif value is not None and not isinstance(value, (tuple, list, dict)):
+            yield name, value
 
 
 def _range(estimate: Estimate, headline: str) -> Iterator[str]:
@@ -109,6 +129,11 @@ def _range(estimate: Estimate, headline: str) -> Iterator[str]:
         f"Basis ({bounds.basis_kind}): {bounds.basis}",
         _INDENT,
     )
+
+
+def _ideal(estimate: Estimate) -> Iterator[str]:
+    yield from _wrapped(_SAID_OF_IDEAL.get(estimate.kind, ""), _INDENT)
+    yield from _figures(estimate.ideal)
 
 
 def _warnings(estimate: Estimate) -> Iterator[str]:

@@ -86,6 +86,8 @@ def _scored(point: ServingPoint, catalog: Catalog) -> Iterator[ScoredServing]:
         ("ttft_seconds", ideal.ttft_seconds),
     ):
         measured, predicted = getattr(point, figure), getattr(result, figure)
+        if point.kind == "min_latency" and figure == "ttft_seconds":  # timed in the engine, without a server
+            predicted -= catalog.calibrations.engines.engines[point.engine].request_seconds
         if measured is None or not predicted or not _is_asked(point, figure):
             continue
         ratio = measured / predicted if figure == "output_tokens_per_second" else predicted / measured

@@ -30,7 +30,7 @@ def memory_lines(question: InferenceQuestion, scene: ServingScene, room: Room) -
         memory.weights_bytes, "B", "definition",
     )  # fmt: skip
     yield DerivationLine(
-        "M", "memory that the engine lets itself take", f"of {memory.capacity_bytes / 1e9:g} GB", memory.usable_bytes,
+        "M", "memory that the engine lets itself take", "share of the device's memory", memory.usable_bytes,
         "B", "hardware_catalog/calibrations/inference-engines.yaml",
     )  # fmt: skip
     yield DerivationLine(

@@ -16,6 +16,7 @@ from service.errors import FieldProblem, InvalidScenario, StepcastError
 from service.planning.inference_refusals import layout_problems, length_problems, precision_problems
 
 _T = TypeVar("_T")
+USUAL_TOKENS = 1024  # in and out, where neither was said: a chat's, as benchmarks take it
 ENGINES = ("trtllm", "vllm", "sglang", "generic")
 _EIGHT_BITS_AND_LESS = (WeightDtype.FP8, WeightDtype.NVFP4, WeightDtype.MXFP4)
 
@@ -93,8 +94,8 @@ class InferenceQuestion:
     weight_dtype: WeightDtype = WeightDtype.BF16
     weight_group_size: int | None = None
     kv_dtype: KvDtype | None = None
-    input_sequence_length: int = 1024
-    output_sequence_length: int = 1024
+    input_sequence_length: int = USUAL_TOKENS
+    output_sequence_length: int = USUAL_TOKENS
     batch_size: int | None = None
     concurrency: int | None = None
     length_spread: float = 0.0
@@ -193,7 +194,7 @@ def _contradictions(question: InferenceQuestion) -> list[FieldProblem]:
         message = "give batch_size or concurrency, not both"
         found.append(FieldProblem("/concurrency", message, question.concurrency, "batch_size or concurrency"))
     found += [
-        FieldProblem(f"/{name}", f"{name} must be above zero", 0, {"min": 0.001}, 0.001)
+        FieldProblem(f"/{name}", f"{name} must be above zero", 0, {"above": 0}, 1)
         for name in ("ttft_slo_seconds", "tpot_slo_seconds")
         if getattr(question, name) == 0
     ]

@@ -38,6 +38,7 @@ TESTED_FROM_OUTSIDE = {
     "service/http/refusals.py": "tests/contract/test_bad_inputs.py",
     "service/http/v1/catalog_entries.py": "tests/contract/test_catalog_entries.py",
     "service/http/v1/collective_estimates.py": "tests/contract/test_collective_estimates.py",
+    "service/http/v1/inference_estimates.py": "tests/contract/test_inference_estimates.py",
     "service/http/v1/scenario_fields.py": "tests/contract/test_scenarios.py",
     "service/http/v1/scenarios.py": "tests/contract/test_scenarios.py",
     # words without behaviour: protocols, or exceptions that only carry what they are given

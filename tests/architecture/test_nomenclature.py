@@ -1,4 +1,4 @@
-"""Every field of a collective's question and answer is on the page of names."""
+"""Every field of a question and of its answer is on the page of names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,25 @@ PAGE = (ROOT / "docs/nomenclature.md").read_text(encoding="utf-8")
 NAMES = set(re.findall(r"`(\w+)`", PAGE))
 
 
-@pytest.mark.parametrize("schema", ["CollectiveQuestion", "CollectiveResult", "CollectiveIdeal", "Candidate", "Range"])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "CollectiveQuestion",
+        "CollectiveResult",
+        "CollectiveIdeal",
+        "Candidate",
+        "InferenceQuestion",
+        "Speculation",
+        "Disaggregation",
+        "InferenceResult",
+        "InferenceMemory",
+        "InferenceBreakdown",
+        "StepBreakdown",
+        "Disaggregated",
+        "InferenceIdeal",
+        "Range",
+    ],
+)
 def test_every_field_is_explained(schema: str) -> None:
     fields = SCHEMAS[schema]["properties"]
     assert set(fields) - NAMES == set()

@@ -19,12 +19,14 @@ GET  /readyz                                 open
 GET  /v1/catalog/<kind>                      read
 GET  /v1/catalog/<kind>/<path:entry_id>      read
 GET  /v1/estimates/collective                read
+GET  /v1/estimates/inference                 read
 GET  /v1/scenarios                           read
 GET  /v1/scenarios/<scenario_id>             read
 GET  /v1/scenarios/<scenario_id>/evaluations read
 PATCH /v1/scenarios/<scenario_id>            write
 POST /v1/catalog/<kind>                      write
 POST /v1/estimates/collective                read
+POST /v1/estimates/inference                 read
 POST /v1/scenarios                           write
 """
 

@@ -10,7 +10,16 @@ from service.catalog.catalog import load_shipped_catalog
 from service.catalog.measurements import public_single_domain
 from service.cli.accuracy import every_row, page
 from tests.architecture.sources import ROOT
-from validation import cross_validate, fit_collectives, fit_custom_all_reduce, fit_expert_exchange, fit_fabrics, plots
+from validation import (
+    cross_validate,
+    fit_collectives,
+    fit_custom_all_reduce,
+    fit_expert_exchange,
+    fit_fabrics,
+    fit_inference,
+    one_b200,
+    plots,
+)
 
 NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?![\w-])")
 
@@ -46,6 +55,21 @@ def test_the_expert_exchange_is_what_the_fit_writes():
     assert list(map(float, NUMBER.findall(shipped))) == pytest.approx(
         list(map(float, NUMBER.findall(text))), rel=0.05, abs=0.002
     )
+
+
+def test_one_b200_is_current():
+    assert one_b200.PAGE.read_text(encoding="utf-8") == one_b200.page(load_shipped_catalog()), "run make calibrate"
+
+
+def test_the_engines_residuals_are_those_of_their_constants():
+    """The fit itself takes two minutes; that the shipped residuals belong to the shipped constants does not."""
+    shipped = fit_inference.OUT.read_text(encoding="utf-8")
+    scored = fit_inference.scored_figures(load_shipped_catalog())
+    written = [line for line in shipped.splitlines() if line.startswith("  - {name")]
+    found = list(fit_inference.residual_lines(scored))
+    assert [NUMBER.sub("#", line) for line in written] == [NUMBER.sub("#", line) for line in found]
+    for old, new in zip(written, found, strict=True):
+        assert list(map(float, NUMBER.findall(old))) == pytest.approx(list(map(float, NUMBER.findall(new))), rel=0.02)
 
 
 def test_the_fabrics_are_what_the_fit_writes():

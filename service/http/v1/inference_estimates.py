@@ -18,7 +18,7 @@ from service.http.plain_dump import plain_dump
 from service.http.strict_schema import StrictSchema
 from service.planning.estimates import Estimate
 from service.planning.inference import estimate_inference, inference_curve
-from service.planning.inference_question import ENGINES, Disaggregation, InferenceQuestion, Speculation
+from service.planning.inference_question import ENGINES, USUAL_TOKENS, Disaggregation, InferenceQuestion, Speculation
 from service.planning.inference_result import StepBreakdown
 
 MOST_TOKENS, MOST_BATCH, MOST_PARTS, MOST_DRAFTED = 100_000_000, 10_000_000, 100_000, 64
@@ -67,8 +67,12 @@ class InferenceQuestionSchema(StrictSchema):
     weight_dtype = Choice(WeightDtype, metadata={"default": "bf16", "description": "Format of the weights as served."})
     weight_group_size = Count(high=MOST_PARTS, metadata={"description": "Weights that share a scale, where not usual."})
     kv_dtype = Choice(KvDtype, metadata={"description": "Of keys and values. Default: fp8 beside weights of 8 bits."})
-    input_sequence_length = Count(high=MOST_TOKENS, metadata={"default": 1024, "description": "ISL, mean tokens."})
-    output_sequence_length = Count(high=MOST_TOKENS, metadata={"default": 1024, "description": "OSL, mean tokens."})
+    input_sequence_length = Count(
+        high=MOST_TOKENS, metadata={"default": USUAL_TOKENS, "description": "ISL, mean tokens."}
+    )
+    output_sequence_length = Count(
+        high=MOST_TOKENS, metadata={"default": USUAL_TOKENS, "description": "OSL, mean tokens."}
+    )
     batch_size = CountOrMax(
         high=MOST_BATCH,
         metadata={
