@@ -123,3 +123,13 @@ def test_the_readme_quotes_the_page():
     assert f"{inside[-1]} off in the median" in readme
     assert f"{between[1]} public rows on six fabrics" in readme
     assert f"error of {between[2]}, {'90 %'} of them within {between[3]}" in readme
+
+
+def test_the_readme_quotes_the_serving_page():
+    """The rows to validate: throughput at the most, and TPOT at a number of clients."""
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    page_text = (ROOT / "docs" / "accuracy-inference.md").read_text(encoding="utf-8")
+    for figure in ("output_tokens_per_second", "tpot_seconds"):
+        line = next(each for each in page_text.splitlines() if each.startswith(f"| {figure}, validate "))
+        mean = line.split("|")[3].strip().replace("%", " %")
+        assert mean in readme
