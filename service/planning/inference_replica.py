@@ -9,7 +9,7 @@ from service.core.collectives.algorithms import candidates, chosen
 from service.core.collectives.cost import Collective
 from service.core.collectives.custom_all_reduce import framework_all_reduce
 from service.core.hardware import System
-from service.core.inference.matrices import dense_matrices, expert_matrices, output_head
+from service.core.transformer.matrices import dense_matrices, expert_matrices, output_head
 from service.core.inference.step import Replica
 from service.core.inference.weights import WeightDtype, quantised_terms
 from service.core.numerics import Dtype
@@ -32,7 +32,7 @@ def replica_of(question: InferenceQuestion, scene: ServingScene, catalog: Catalo
         layout=layout,
         engine=catalog.calibrations.engines.engines[question.engine],
         dense=tuple(dense_matrices(a, layout.tensor_parallel_size)),
-        experts=tuple(expert_matrices(a, layout)),
+        experts=tuple(expert_matrices(a, layout.expert_parallel_size, layout.expert_tensor_parallel_size)),
         head=output_head(a, layout.tensor_parallel_size),
         quantised_terms=quantised_terms(a, dtype),
         quantised=kernels.gemm(_gemm_format(question), library),

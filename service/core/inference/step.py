@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from service.core.inference.batching import StepLoad
 from service.core.inference.engine import EngineConstants
 from service.core.inference.layout import ServingLayout
-from service.core.inference.matrices import Matrix, distinct_experts
+from service.core.transformer.matrices import Matrix, distinct_experts
 from service.core.kernels.attention import (
     AttentionEngine,
     DecodeEngine,

@@ -2,8 +2,7 @@
 
 import pytest
 
-from service.core.inference.layout import ServingLayout
-from service.core.inference.matrices import dense_matrices, distinct_experts, expert_matrices, output_head
+from service.core.transformer.matrices import dense_matrices, distinct_experts, expert_matrices, output_head
 from service.core.transformer.parameters import parameter_terms
 
 
@@ -29,8 +28,8 @@ def test_the_matrices_hold_the_models_parameters(catalog, model):
 def test_experts_are_dealt_and_cut(catalog):
     """Mixtral on 4 GPUs: 2 experts a GPU whole, or 8 cut in four."""
     shape = catalog.model("mixtral-8x7b").architecture
-    dealt = next(expert_matrices(shape, ServingLayout(4, 1, 1, 4)))
-    cut = next(expert_matrices(shape, ServingLayout(4, 1, 1, 1)))
+    dealt = next(expert_matrices(shape, 4, 1))
+    cut = next(expert_matrices(shape, 1, 4))
     assert (dealt.groups, dealt.n) == (2, 2 * 14336)
     assert (cut.groups, cut.n) == (8, 2 * 14336 // 4)
 
@@ -42,3 +41,15 @@ def test_experts_are_dealt_and_cut(catalog):
 def test_distinct_experts(experts, top_k, tokens, hit):
     """E (1 - (1 - k/E)^n): 8 (1 - 0.75^4) = 5.47; 128 (1 - 0.96875^32) = 81.7; 256 (1 - 0.96875^128) = 251.6."""
     assert distinct_experts(experts, top_k, tokens) == pytest.approx(hit, rel=0.01)
+
+
+def test_latent_attention_is_expanded_in_training(catalog):
+    """DeepSeek-V3, whole: compressions 1536 + 512 + 64, queries 128 × 192, keys and values 128 × (128 + 128)."""
+    shape = catalog.model("deepseek-v3").architecture
+    found = {m.name: (m.n, m.k) for m in dense_matrices(shape, 1, absorbed=False) if m.term == "attention"}
+    assert found == {
+        "latent_down": (2112, 7168),
+        "query_up": (24576, 1536),
+        "key_value_up": (32768, 512),
+        "attention_output": (7168, 16384),
+    }

@@ -1,4 +1,4 @@
-"""The matrix multiplications of one step on one GPU, as engines fuse them."""
+"""The matrix multiplications of a model on one GPU, as serving engines and training frameworks fuse them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from service.core.inference.layout import ServingLayout
 from service.core.transformer.architecture import LatentAttention, TransformerArchitecture
 
 
@@ -34,7 +33,9 @@ class Matrix:
     groups: int = 1
 
 
-def dense_matrices(architecture: TransformerArchitecture, tensor_parallel_size: int) -> Iterator[Matrix]:
+def dense_matrices(
+    architecture: TransformerArchitecture, tensor_parallel_size: int, *, absorbed: bool = True
+) -> Iterator[Matrix]:
     r"""Yield every matrix but the routed experts' and the output head.
 
     .. math:: (n, k) = \left(\frac{(n_h + 2 n_{kv}) d}{t}, h\right), \left(h, \frac{n_h d}{t}\right),
@@ -46,15 +47,19 @@ def dense_matrices(architecture: TransformerArchitecture, tensor_parallel_size: 
         h hidden_size, n_h and n_kv heads of d, f MLP width, m 2 if gated. [-]
     tensor_parallel_size : int
         t: columns of the first matrix of a pair, rows of the second. [-]
+    absorbed : bool
+        Latent attention (MLA) on the compressed cache, as serving does it; False: keys and values are expanded, as
+        training does it.
 
     Source
     ------
     Shoeybi et al., "Megatron-LM", arXiv:1909.08053, section 3; gate and up, and query, key and value, in one launch.
+    MLA: DeepSeek-AI, "DeepSeek-V2", arXiv:2405.04434, section 2.1.
     """
     a, t, h = architecture, tensor_parallel_size, architecture.hidden_size
     gate = 2 if a.gated_mlp else 1
     if a.mla is not None:
-        yield from _latent_matrices(a, a.mla, t)
+        yield from _absorbed_matrices(a, a.mla, t) if absorbed else _latent_matrices(a, a.mla, t)
     else:
         heads, kv_heads = a.num_attention_heads // t, math.ceil(a.num_key_value_heads / t)
         yield Matrix("qkv", "attention", (heads + 2 * kv_heads) * a.head_dim, h, a.num_layers)
@@ -70,15 +75,19 @@ def dense_matrices(architecture: TransformerArchitecture, tensor_parallel_size: 
             yield Matrix("shared_down", "shared_experts", h, max(1, width // t), a.moe.num_moe_layers)
 
 
-def expert_matrices(architecture: TransformerArchitecture, layout: ServingLayout) -> Iterator[Matrix]:
+def expert_matrices(
+    architecture: TransformerArchitecture, expert_parallel_size: int, expert_tensor_parallel_size: int
+) -> Iterator[Matrix]:
     r"""Yield the two grouped multiplications of one GPU's routed experts; nothing for a dense model.
 
     Parameters
     ----------
     architecture : TransformerArchitecture
         The shape. [-]
-    layout : ServingLayout
-        E / e experts are on a GPU, each cut t a / e ways. [-]
+    expert_parallel_size : int
+        e: E / e experts are on a GPU. [-]
+    expert_tensor_parallel_size : int
+        GPUs that share one expert. [-]
 
     Source
     ------
@@ -89,7 +98,7 @@ def expert_matrices(architecture: TransformerArchitecture, layout: ServingLayout
         return
     gate = 2 if a.gated_mlp else 1
     width = a.moe.expert_ffn_hidden_size
-    local, cut = a.moe.num_experts // layout.expert_parallel_size, layout.expert_tensor_parallel_size
+    local, cut = a.moe.num_experts // expert_parallel_size, expert_tensor_parallel_size
     yield Matrix("expert_gate_up", "routed_experts", gate * width // cut, a.hidden_size, a.moe.num_moe_layers, local)
     yield Matrix("expert_down", "routed_experts", a.hidden_size, max(1, width // cut), a.moe.num_moe_layers, local)
 
@@ -139,6 +148,16 @@ def distinct_experts(num_experts: int, top_k: int, tokens: float) -> float:
 
 
 def _latent_matrices(a: TransformerArchitecture, mla: LatentAttention, t: int) -> Iterator[Matrix]:
+    """Compressions are whole on every GPU, expansions cut by heads."""
+    h, heads, num_layers = a.hidden_size, a.num_attention_heads // t, a.num_layers
+    yield Matrix("latent_down", "attention", mla.q_lora_rank + mla.kv_lora_rank + mla.qk_rope_head_dim, h, num_layers)
+    yield Matrix("query_up", "attention", heads * mla.qk_head_dim, mla.q_lora_rank or h, num_layers)
+    width = heads * (mla.qk_nope_head_dim + mla.v_head_dim)
+    yield Matrix("key_value_up", "attention", width, mla.kv_lora_rank, num_layers)
+    yield Matrix("attention_output", "attention", h, heads * mla.v_head_dim, num_layers)
+
+
+def _absorbed_matrices(a: TransformerArchitecture, mla: LatentAttention, t: int) -> Iterator[Matrix]:
     """Queries go through the key expansion, and results through the value expansion: the cache stays compressed."""
     h, heads, num_layers = a.hidden_size, a.num_attention_heads // t, a.num_layers
     latent = mla.kv_lora_rank + mla.qk_rope_head_dim
