@@ -162,3 +162,13 @@ class CatalogDefect(Exception):
         self.where = where
         self.key = key
         self.why = why
+
+
+def all_at_once(refusals: Sequence[StepcastError]) -> StepcastError:
+    """Return several refusals as one, with every problem of each; one alone stays what it is."""
+    if len(refusals) == 1:
+        return refusals[0]
+    kinds = {type(refusal) for refusal in refusals}
+    kind = kinds.pop() if len(kinds) == 1 else InvalidScenario
+    detail = "; ".join(refusal.detail for refusal in refusals)
+    return kind(detail, [problem for refusal in refusals for problem in refusal.problems])

@@ -1,4 +1,4 @@
-"""Databases for every test that wants one: each such test runs on SQLite and on a real Postgres."""
+"""The shipped catalogue, and databases: a test that wants one runs on SQLite and on a real Postgres."""
 
 from __future__ import annotations
 
@@ -8,11 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from service.catalog.catalog import Catalog, load_shipped_catalog
 from service.persistence import migrations
 from service.persistence.database import SqlDatabase, open_database
 from tests.postgres_server import PostgresServer
 
 _numbers = count(1)
+
+
+@pytest.fixture(scope="session")
+def catalog() -> Catalog:
+    """What is shipped."""
+    return load_shipped_catalog()
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,7 @@ from service.catalog.kernel_calibrations import KernelCalibrations, load_kernel_
 from service.catalog.models import model_from_document
 from service.catalog.names import Names
 from service.catalog.shelves import CatalogEntry, content_hash, entry_of, read_shelves, shipped_folders, short_hash
+from service.catalog.training_calibrations import TrainingCalibrations, load_training_calibrations
 from service.core.hardware import Accelerator, System
 from service.core.transformer.architecture import Model
 from service.errors import (
@@ -46,6 +47,8 @@ class Catalog:
         Constants of kernels, likewise.
     experts : ExchangeCalibrations
         Constants of expert dispatch and combine, likewise.
+    training : TrainingCalibrations
+        Constants of training, likewise.
     """
 
     revision: str
@@ -54,6 +57,7 @@ class Catalog:
     calibrations: Calibrations
     kernels: KernelCalibrations
     experts: ExchangeCalibrations
+    training: TrainingCalibrations
     # Built when first asked for, and kept: shipped facts do not change under a revision.
     _built: dict[tuple[EntryKind, str], Any] = field(default_factory=dict, repr=False, compare=False)
     _shown: dict[tuple[EntryKind, str], CatalogEntry] = field(default_factory=dict, repr=False, compare=False)
@@ -98,7 +102,9 @@ class Catalog:
             entry = entry_of(kind, document, "custom", revision)
             shelves[kind][entry.id] = entry
             digest.update(json.dumps([kind, revision, document], sort_keys=True).encode())
-        return Catalog(short_hash(digest), shelves, _names(shelves), self.calibrations, self.kernels, self.experts)
+        return Catalog(
+            short_hash(digest), shelves, _names(shelves), self.calibrations, self.kernels, self.experts, self.training
+        )
 
     def _resolve(self, kind: EntryKind, name: object, pointer: str) -> Any:
         if isinstance(name, Mapping):
@@ -216,7 +222,8 @@ def catalog_of(
     """Return the catalogue of what was read from the folders."""
     kernels = load_kernel_calibrations(folders["hardware_catalog"] / "calibrations")
     experts = load_exchange_calibrations(folders["hardware_catalog"] / "calibrations")
-    return Catalog(content_hash(folders), shelves, _names(shelves), calibrations, kernels, experts)
+    training = load_training_calibrations(folders["hardware_catalog"] / "calibrations")
+    return Catalog(content_hash(folders), shelves, _names(shelves), calibrations, kernels, experts, training)
 
 
 def validate_new_entry(kind: EntryKind | str, document: Mapping[str, Any], catalog: Catalog) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from service.core.inference.layout import ServingLayout
 from service.core.inference.weights import KvDtype, WeightDtype
 from service.core.placement import place
 from service.core.transformer.architecture import Model
-from service.errors import FieldProblem, InvalidScenario, StepcastError
+from service.errors import FieldProblem, InvalidScenario, StepcastError, all_at_once
 from service.planning.inference_refusals import layout_problems, length_problems, precision_problems
 
 _T = TypeVar("_T")
@@ -160,7 +160,7 @@ def resolve(question: InferenceQuestion, catalog: Catalog) -> ServingScene:
     if problems:
         refusals.append(InvalidScenario("; ".join(p.message for p in problems), problems))
     if model is None or system is None or refusals:
-        raise _all_at_once(refusals)
+        raise all_at_once(refusals)
     return ServingScene(model, system, layout, gpus, kv_dtype_of(question, system))
 
 
@@ -212,12 +212,3 @@ def _contradictions(question: InferenceQuestion) -> list[FieldProblem]:
             message = "give accepted_tokens or acceptance_ratio, exactly one"
             found.append(FieldProblem("/speculative/accepted_tokens", message, stated, "one of the two"))
     return found
-
-
-def _all_at_once(refusals: list[StepcastError]) -> StepcastError:
-    if len(refusals) == 1:
-        return refusals[0]
-    kinds = {type(refusal) for refusal in refusals}
-    kind = kinds.pop() if len(kinds) == 1 else InvalidScenario
-    detail = "; ".join(refusal.detail for refusal in refusals)
-    return kind(detail, [problem for refusal in refusals for problem in refusal.problems])

@@ -9,11 +9,11 @@ from service.core.collectives.algorithms import candidates, chosen
 from service.core.collectives.cost import Collective
 from service.core.collectives.custom_all_reduce import framework_all_reduce
 from service.core.hardware import System
-from service.core.transformer.matrices import dense_matrices, expert_matrices, output_head
 from service.core.inference.step import Replica
 from service.core.inference.weights import WeightDtype, quantised_terms
 from service.core.numerics import Dtype
 from service.core.placement import place
+from service.core.transformer.matrices import dense_matrices, expert_matrices, output_head
 from service.planning.inference_question import InferenceQuestion, ServingScene
 
 _HALF_FORMAT = {WeightDtype.FP16: "fp16"}

@@ -118,6 +118,8 @@ def _no_switch(algorithm: Algorithm, dtype: Dtype, here: Circumstances) -> str |
         return "this domain has no switch that can add (NVLink SHARP)"
     if dtype not in _FLOATS:
         return f"the switch does not add {dtype}; it adds {', '.join(sorted(_FLOATS))}"
+    if here.one_rank_a_domain:
+        return "a rank that is alone in its domain has nothing for the switch to add"
     if algorithm is Algorithm.NVLS and here.several_domains:
         return "nvls alone spans one domain; nvls_tree joins several"
     if algorithm is Algorithm.NVLS_TREE and not here.several_domains:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from service.core.hardware import Accelerator
 from service.core.inference.layout import ServingLayout
-from service.core.transformer.matrices import distinct_experts
 from service.core.inference.weights import WeightDtype, quantised_terms, weight_bytes
 from service.core.transformer.architecture import TransformerArchitecture
 from service.core.transformer.kv_cache import cached_token_layers, kv_elements_per_layer
+from service.core.transformer.matrices import distinct_experts
 from service.core.transformer.parameters import expert_parameters, parameter_terms
 
 _NOT_MULTIPLIED = frozenset({"word_embedding", "position_embedding", "output_head_bias"})

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from service.core.inference.batching import StepLoad
 from service.core.inference.engine import EngineConstants
 from service.core.inference.layout import ServingLayout
-from service.core.transformer.matrices import Matrix, distinct_experts
 from service.core.kernels.attention import (
     AttentionEngine,
     DecodeEngine,
@@ -18,6 +17,7 @@ from service.core.kernels.attention import (
 from service.core.kernels.gemm import GemmEngine, gemm_seconds, grouped_gemm_seconds
 from service.core.kernels.memory_bound import MemoryBoundConstants, memory_bound_seconds
 from service.core.transformer.architecture import TransformerArchitecture
+from service.core.transformer.matrices import Matrix, distinct_experts
 
 _WIRE_BYTES = 2.0  # activations travel in bf16
 _NORM_PASSES = 4  # residual and input read, residual and output written

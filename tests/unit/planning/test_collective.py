@@ -208,3 +208,10 @@ def test_metas_spine_holds_up_an_all_to_all_over_pods_and_no_all_reduce():
     flat = ask("dgx-h100", "all_reduce", 16384, size_bytes=1 << 30).result.seconds
     tapered = ask("meta-24k-h100-roce", "all_reduce", 16384, size_bytes=1 << 30).result.seconds
     assert tapered == pytest.approx(flat, rel=0.1)
+
+
+def test_two_gpus_on_two_nodes_have_no_switch_to_add_in():
+    """One GPU a node: NVLSTree would divide by its no heads."""
+    answer = ask(gpus=2, gpus_per_node=1)
+    assert 0 < answer.result.seconds < 1
+    assert answer.result.algorithm in ("ring", "tree")

@@ -43,6 +43,7 @@ def test_available(algorithm, here, collective):
         (Algorithm.NVLS, BETWEEN, {}, ALL_REDUCE, "spans one domain"),
         (Algorithm.NVLS_TREE, INSIDE, {}, ALL_REDUCE, "joins several domains"),
         (Algorithm.NVLS_TREE, BETWEEN, {"joins_hosts": True}, ALL_REDUCE, "MNNVL"),
+        (Algorithm.NVLS_TREE, BETWEEN, {"one_rank_a_domain": True}, ALL_REDUCE, "alone in its domain"),
         (Algorithm.COLLNET, INSIDE, {}, ALL_REDUCE, "in one domain"),
         (Algorithm.COLLNET, BETWEEN, {"network_adds": False}, ALL_REDUCE, "SHARP"),
         (Algorithm.COLLNET, BETWEEN, {"joins_hosts": True}, ALL_REDUCE, "8 ranks a host"),
